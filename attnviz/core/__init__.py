@@ -1,0 +1,1 @@
+"""Every number on the screen is made here, with NumPy alone."""

@@ -1,0 +1,373 @@
+"""What one forward pass left behind, and every number that follows from it. NumPy only.
+
+A layer leaves q, k and v (`LayerRecord`), or, where a model's code can't be listened to, its finished maps
+(`LayerMaps`). `Trace` turns them into the scores and weights of one head, or one tile of one head, when asked.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.attention import softmax
+from attnviz.core.masks import Mask
+from attnviz.core.switches import Switches, allowed_cells
+
+__all__ = ["LayerMaps", "LayerRecord", "ModelInfo", "Switches", "Token", "Trace"]
+
+Float = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token of a text.
+
+    Attributes:
+        index: position in the sequence, from 0.
+        id: number in the model's vocabulary.
+        label: short form that a person can read (`·what` with its leading space, `##ing`, `東 1/3`).
+        text: the part of the user's text that it covers; empty for tokens the tokenizer added.
+        start, end: offsets of that part, in characters, end exclusive.
+        special: True for tokens with a meaning of their own such as `[CLS]`.
+    """
+
+    index: int
+    id: int
+    label: str
+    text: str
+    start: int
+    end: int
+    special: bool
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What can be said about a loaded model.
+
+    Attributes:
+        name: what it was loaded by; `title`: what to call it on a page; `revision`: of the weights.
+        dtype: precision it runs in; `engine`: "torch" or "numpy"; `architecture`: class name in transformers.
+        causal: the model's own rule hides later tokens; None for models of several parts.
+        n_layers: all layers, `layers` those with softmax attention; `n_heads` query, `n_kv_heads` key/value heads.
+        limit: most tokens it can take; `n_parameters`: number of weights.
+        cannot: switch name -> one sentence why it can't act on this model.
+        notes: sentences a page should show beside the name.
+    """
+
+    name: str
+    title: str
+    revision: str
+    dtype: str
+    engine: str
+    architecture: str
+    tokenizer: str
+    causal: bool | None
+    parts: tuple[str, ...]
+    n_layers: int
+    layers: tuple[int, ...]
+    n_heads: int
+    n_kv_heads: int
+    limit: int
+    n_parameters: int
+    predicts: bool
+    cannot: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class LayerRecord:
+    """What one layer's attention was computed from.
+
+    Attributes:
+        q: (heads, queries, d_head) after rotary embedding, without the model's factor.
+        k, v: (kv_heads, keys, d_head); head h uses key/value head h // (heads // kv_heads).
+        scale: the model's own factor in front of q k^T.
+        mask: the model's own rule.
+        softcap: scores become softcap * tanh(scores / softcap), or None.
+        sinks: (heads,) one learned logit a head that takes weight and has no column, or None.
+        bias: (heads or 1, queries, keys) added to the scores, or None.
+    """
+
+    q: Float
+    k: Float
+    v: Float
+    scale: float
+    mask: Mask
+    softcap: float | None = None
+    sinks: Float | None = None
+    bias: Float | None = None
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(heads, queries, keys)."""
+        return self.q.shape[0], self.q.shape[1], self.k.shape[1]
+
+
+@dataclass(frozen=True, eq=False)
+class LayerMaps:
+    """Finished weights of one layer, (heads, queries, keys), where q and k could not be had."""
+
+    weights: Float
+    mask: Mask
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(heads, queries, keys)."""
+        heads, queries, keys = self.weights.shape
+        return heads, queries, keys
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One text as one model saw it: ask it for scores and weights of any head.
+
+    `part=` names a part of models that have several (encoder, decoder, cross) and may be left out for others.
+    `queries=` and `keys=` are slices that cut a tile; the softmax always runs over all keys. `switches=None` gives
+    the weights of the pass as it ran; an explicit value replaces the pass's switches on the same q and k.
+    """
+
+    text: str
+    model: ModelInfo
+    records: Mapping[str, Mapping[int, LayerRecord | LayerMaps]]
+    part_tokens: Mapping[str, tuple[tuple[Token, ...], tuple[Token, ...]]]
+    switches: Switches = Switches()
+    next_logits: Float | None = None
+    label_of: Callable[[int], str] = str
+    n_cut: int = 0
+    seconds: float = 0.0
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """The tokens of the text (of the first part, in models with several)."""
+        return self.part_tokens[self.parts[0]][1]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of the parts, one for ordinary models."""
+        return tuple(self.records)
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """The numbers of the layers that have softmax attention, in any part."""
+        return tuple(sorted({layer for part in self.records.values() for layer in part}))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by arrays; what layers share counts once."""
+        arrays = {
+            id(array): array.nbytes
+            for part in self.records.values()
+            for record in part.values()
+            for array in vars(record).values()
+            if isinstance(array, np.ndarray)
+        }
+        return sum(arrays.values()) + (0 if self.next_logits is None else self.next_logits.nbytes)
+
+    def layers_of(self, part: str | None = None) -> tuple[int, ...]:
+        """Return the numbers of the layers of one part."""
+        return tuple(self.records[self._part(part)])
+
+    def heads(self, layer: int, *, part: str | None = None) -> int:
+        """Return the number of query heads of a layer."""
+        return self._record(layer, part).shape[0]
+
+    def tokens_of(self, part: str | None = None) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
+        """Return (query tokens, key tokens) of a part."""
+        return self.part_tokens[self._part(part)]
+
+    def causal(self, layer: int, *, part: str | None = None) -> bool:
+        """Return True if the model's own rule hides later keys in that layer."""
+        return not self._record(layer, part).mask.looks_ahead
+
+    def scale(self, layer: int, *, part: str | None = None) -> float:
+        """Return the model's own factor in front of q k^T in a layer, usually 1 / sqrt(d_head)."""
+        return float(self._qkv_record(layer, part).scale)
+
+    def qkv(self, layer: int, head: int, *, part: str | None = None) -> tuple[Float, Float, Float]:
+        """Return q (queries, d_head), k (keys, d_head), v (keys, d_head) of a query head, as they enter the product.
+
+        `q @ k.T * scale(layer)` are the scores before soft-cap, bias and mask. The arrays are read-only.
+        """
+        record = self._qkv_record(layer, part)
+        self._check_head(record, layer, head)
+        kv = head // (record.shape[0] // record.k.shape[0])
+        return record.q[head], record.k[kv], record.v[kv]
+
+    def allowed(
+        self,
+        layer: int,
+        head: int,
+        *,
+        part: str | None = None,
+        queries: slice | None = None,
+        keys: slice | None = None,
+        switches: Switches | None = None,
+    ) -> NDArray[np.bool_]:
+        """Return (queries, keys), True where the rule of that head lets that query see that key."""
+        record = self._record(layer, part)
+        self._check_head(record, layer, head)
+        rows, columns = _indices(queries, record.shape[1]), _indices(keys, record.shape[2])
+        return allowed_cells(record.mask, self._switches(record, switches, part), layer, head, rows, columns)
+
+    def scores(
+        self,
+        layer: int,
+        head: int,
+        *,
+        part: str | None = None,
+        queries: slice | None = None,
+        keys: slice | None = None,
+        switches: Switches | None = None,
+    ) -> Float:
+        """Return (queries, keys) what enters the softmax, -inf where the rule forbids.
+
+        Raises:
+            ValueError: no such layer or head, a switch that can't act, or a model that gives finished maps only.
+        """
+        self._check_head(self._record(layer, part), layer, head)
+        scores = self._scores(layer, slice(head, head + 1), part, queries, switches)[0]
+        return scores[:, keys] if keys is not None else scores
+
+    def weights(
+        self,
+        layer: int,
+        head: int,
+        *,
+        part: str | None = None,
+        queries: slice | None = None,
+        keys: slice | None = None,
+        switches: Switches | None = None,
+    ) -> Float:
+        """Return (queries, keys) attention weights; each row over all keys sums to 1, less with learned sinks.
+
+        Raises:
+            ValueError: no such layer or head, or a switch that can't act.
+        """
+        self._check_head(self._record(layer, part), layer, head)
+        weights = self._weights(layer, slice(head, head + 1), part, queries, switches)[0]
+        return weights[:, keys] if keys is not None else weights
+
+    def layer_weights(
+        self,
+        layer: int,
+        *,
+        part: str | None = None,
+        queries: slice | None = None,
+        switches: Switches | None = None,
+    ) -> Float:
+        """Return (heads, queries, keys): the weights of all heads of a layer at once."""
+        return self._weights(layer, slice(0, self.heads(layer, part=part)), part, queries, switches)
+
+    def next_probabilities(self) -> NDArray[np.float64]:
+        """Return (vocabulary,) the probability of each token as the next one.
+
+        Raises:
+            ValueError: the model doesn't predict a next token.
+        """
+        if self.next_logits is None:
+            raise ValueError(f"{self.model.title} has no next-token output: it is not a language model head")
+        return softmax(self.next_logits.astype(np.float64))
+
+    def next_tokens(self, n: int = 5) -> list[tuple[str, float]]:
+        """Return the n likeliest next tokens after the last one, as (label, probability), likeliest first.
+
+        Raises:
+            ValueError: n below 1, or the model doesn't predict a next token.
+        """
+        if n < 1:
+            raise ValueError(f"n must be at least 1, got {n}")
+        probabilities = self.next_probabilities()
+        best = np.argsort(-probabilities, kind="stable")[:n]
+        return [(self.label_of(int(i)), float(probabilities[i])) for i in best]
+
+    def _weights(
+        self, layer: int, heads: slice, part: str | None, queries: slice | None, switches: Switches | None
+    ) -> Float:
+        record = self._record(layer, part)
+        if isinstance(record, LayerMaps):
+            self._switches(record, switches, part)
+            return record.weights[heads, queries or slice(None)]
+        sinks = None
+        if record.sinks is not None:
+            temperature = self._switches(record, switches, part).temperature
+            sinks = (record.sinks[heads] / temperature)[:, None]  # (heads, 1): one for every query of a head
+        return softmax(self._scores(layer, heads, part, queries, switches), sinks=sinks)
+
+    def _scores(
+        self, layer: int, heads: slice, part: str | None, queries: slice | None, switches: Switches | None
+    ) -> Float:
+        record = self._qkv_record(layer, part)
+        switches = self._switches(record, switches, part)
+        numbers = np.arange(record.shape[0])[heads]
+        rows, columns = _indices(queries, record.shape[1]), np.arange(record.shape[2])
+        kv = numbers // (record.shape[0] // record.k.shape[0])
+        scores = np.stack([record.q[h][rows] @ record.k[g].T for h, g in zip(numbers, kv, strict=True)])
+        if switches.scaled:
+            scores *= np.float32(record.scale)  # (heads, queries, keys), as all below
+        if record.softcap is not None:
+            scores = np.float32(record.softcap) * np.tanh(scores / np.float32(record.softcap))
+        if record.bias is not None:
+            own = record.bias if record.bias.shape[0] == 1 else record.bias[heads]
+            scores += own[:, rows]
+        if switches.temperature != 1.0:
+            scores /= np.float32(switches.temperature)
+        shared = None if switches.forbid else ~allowed_cells(record.mask, switches, layer, 0, rows, columns)
+        for i, head in enumerate(numbers):
+            hidden = shared if shared is not None else ~allowed_cells(record.mask, switches, layer, head, rows, columns)
+            scores[i][hidden] = -np.inf
+        return scores
+
+    def _part(self, part: str | None) -> str:
+        if part is None and len(self.parts) == 1:
+            return self.parts[0]
+        if part not in self.records:
+            raise ValueError(f"part must be one of {', '.join(self.parts)}; got {part!r}")
+        return part
+
+    def _record(self, layer: int, part: str | None) -> LayerRecord | LayerMaps:
+        layers = self.records[self._part(part)]
+        if layer not in layers:
+            raise ValueError(f"layer {layer} has no attention map; layers with one: {_spans(layers)}")
+        return layers[layer]
+
+    def _qkv_record(self, layer: int, part: str | None) -> LayerRecord:
+        record = self._record(layer, part)
+        if isinstance(record, LayerMaps):
+            raise ValueError(self.model.cannot.get("scores", "only the finished weights of this model are known"))
+        return record
+
+    def _check_head(self, record: LayerRecord | LayerMaps, layer: int, head: int) -> None:
+        if not (isinstance(head, int | np.integer) and 0 <= head < record.shape[0]):
+            raise ValueError(f"layer {layer} has heads 0 to {record.shape[0] - 1}, got {head!r}")
+
+    def _switches(self, record: LayerRecord | LayerMaps, switches: Switches | None, part: str | None) -> Switches:
+        """Return what acts on the picture of this record, after checking that it can."""
+        if switches is None:
+            switches = Switches(
+                self.switches.causal, self.switches.scaled, self.switches.temperature, forbid=self.switches.forbid
+            )
+        elif switches.ablate:
+            raise ValueError("a head's own map doesn't change when the head is off; ablate acts in engine.trace only")
+        if isinstance(record, LayerMaps):
+            if not switches.at_rest:
+                raise ValueError(self.model.cannot.get("scores", "this model gives finished maps only"))
+            return switches
+        if self._part(part) == "cross" and (switches.causal is not None):
+            switches = Switches(None, switches.scaled, switches.temperature, forbid=switches.forbid)
+        if switches.forbid:
+            switches.check_forbid(self.layers_of(part), *record.shape)
+        return switches
+
+
+def _indices(part: slice | None, length: int) -> NDArray[np.int64]:
+    if part is not None and not isinstance(part, slice):
+        raise ValueError(f"queries and keys must be slices such as slice(0, 64), got {part!r}")
+    return np.arange(length)[part or slice(None)]
+
+
+def _spans(numbers: Any) -> str:
+    numbers = sorted(numbers)
+    whole = numbers == list(range(numbers[0], numbers[-1] + 1))
+    return f"{numbers[0]} to {numbers[-1]}" if whole and len(numbers) > 1 else ", ".join(map(str, numbers))

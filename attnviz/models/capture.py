@@ -1,0 +1,338 @@
+"""Listen to a model's attention: a registered attention function that keeps q, k, v and acts on switches.
+
+transformers calls a registered function in place of its own attention. Ours computes the same output with fused
+attention and leaves what it saw with the `Recorder` of the running pass, which a ContextVar holds, so that two passes
+in two threads never meet. Outside a pass it is plain fused attention.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+
+from attnviz.core.masks import Mask, causal_rule, full_mask, mask_from_table
+from attnviz.core.switches import Switches, allowed_cells
+from attnviz.core.trace import LayerRecord
+
+NAME = "attnviz"
+QUERY_BLOCK = 256  # rows at a time in our own attention: bounds its memory
+
+_recorder: ContextVar["Recorder | None"] = ContextVar("attnviz_recorder", default=None)
+
+# Extras that attention functions are handed and that change nothing about the weights.
+HARMLESS = {
+    "cache_position", "cu_seq_lens_k", "cu_seq_lens_q", "deterministic", "dropout", "is_causal", "labels",
+    "logits_to_keep", "max_length_k", "max_length_q", "num_items_in_batch", "output_attentions",
+    "output_hidden_states", "output_router_logits", "past_key_values", "position_ids", "return_dict",
+    "sliding_window", "token_type_ids", "use_cache",
+}  # fmt: skip
+UNDERSTOOD = {"softcap", "s_aux", "position_bias"}
+
+
+class UnknownExtra(Exception):
+    """A model handed its attention something that this module doesn't know how to honour."""
+
+
+class Recorder:
+    """What one forward pass leaves behind: a `LayerRecord` for each (part, layer), under `switches`.
+
+    Args:
+        numbers: attention module -> (part, layer).
+        by_order: True if layers share modules, so that the n-th call of a part is layer n.
+        switches: act inside the pass.
+        on_layer: called with the number of finished layers; what it raises ends the pass.
+    """
+
+    def __init__(
+        self,
+        numbers: Mapping[torch.nn.Module, tuple[str, int]],
+        *,
+        by_order: bool = False,
+        switches: Switches | None = None,
+        on_layer: Callable[[int], None] | None = None,
+    ) -> None:
+        self.numbers = numbers
+        self.by_order = by_order
+        self.switches = switches or Switches()
+        self.on_layer = on_layer
+        self.calls: list[tuple[str, int]] = []
+        self.records: dict[str, dict[int, LayerRecord]] = {}
+        self._masks: dict[int, tuple[Any, Mask]] = {}
+        self._biases: dict[int, tuple[Any, np.ndarray]] = {}
+
+    def attend(
+        self,
+        module: torch.nn.Module,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+        scaling: float | None,
+        extras: Mapping[str, Any],
+    ) -> tuple[torch.Tensor, None]:
+        """Record one layer and return its output, (1, queries, heads, d_head)."""
+        check_extras(extras)
+        part, layer = self._place(module)
+        factor = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
+        own = own_factor(module, factor)
+        mask, bias = self._rule(module, query, key, attention_mask, extras)
+        record = LayerRecord(
+            q=_keep(query) if own == factor else _keep(query / (own / factor)),
+            k=_keep(key),
+            v=_keep(value),
+            scale=own,
+            mask=mask,
+            softcap=extras.get("softcap"),
+            sinks=None if extras.get("s_aux") is None else _array(extras["s_aux"]),
+            bias=bias,
+        )
+        self.records.setdefault(part, {})[layer] = record
+        self.calls.append((part, layer))
+        output = self._output(module, query, key, value, attention_mask, factor, record, extras, (part, layer))
+        if self.on_layer is not None:
+            self.on_layer(len(self.calls))
+        return output, None
+
+    def _place(self, module: torch.nn.Module) -> tuple[str, int]:
+        if module not in self.numbers:
+            raise UnknownExtra(f"attention came from {type(module).__name__}, which has no layer number")
+        part, layer = self.numbers[module]
+        if self.by_order:
+            layer = sum(1 for name, _ in self.calls if name == part)
+        return part, layer
+
+    def _rule(
+        self,
+        module: torch.nn.Module,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+        extras: Mapping[str, Any],
+    ) -> tuple[Mask, np.ndarray | None]:
+        """Return the model's own mask of this call and what is added to its scores, each read once a pass."""
+        n_queries, n_keys = query.shape[2], key.shape[2]
+        bias = extras.get("position_bias")
+        if bias is None and attention_mask is not None and attention_mask.dtype != torch.bool:
+            bias = _bias_inside(attention_mask)
+        if attention_mask is None:
+            causal = n_queries > 1 and _is_causal(module, extras)
+            mask_key, build = id(Mask) + causal, lambda: (causal_rule if causal else full_mask)(n_queries, n_keys)
+        else:
+            mask_key, build = id(attention_mask), lambda: _read_mask(attention_mask)
+        held, mask = self._masks.get(mask_key, (None, None))
+        if mask is None or (mask.n_queries, mask.n_keys) != (n_queries, n_keys):
+            mask = build()
+            self._masks[mask_key] = (attention_mask, mask)  # keeps the tensor alive, so that its id stays its own
+        if bias is None:
+            return mask, None
+        if id(bias) not in self._biases:
+            self._biases[id(bias)] = (bias, _keep(bias))
+        return mask, self._biases[id(bias)][1]
+
+    def _output(
+        self,
+        module: torch.nn.Module,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+        factor: float,
+        record: LayerRecord,
+        extras: Mapping[str, Any],
+        place: tuple[str, int],
+    ) -> torch.Tensor:
+        part, layer = place
+        switches = self.switches
+        if part == "cross" and switches.causal is not None:
+            switches = Switches(None, switches.scaled, switches.temperature, switches.ablate, switches.forbid)
+        if not switches.scaled:
+            factor /= record.scale  # also takes out what the model already put into q
+        bias = extras.get("position_bias")
+        if record.softcap is None and record.sinks is None:
+            output = sdpa_attention_forward(
+                module,
+                query,
+                key,
+                value,
+                _switched_mask(attention_mask, record, switches, layer, query.device, switches.temperature),
+                scaling=factor / switches.temperature,
+                is_causal=_is_causal(module, extras) and switches.causal is not False,
+                position_bias=None if bias is None else bias / switches.temperature,
+            )[0]
+        else:
+            output = _plain_attention(query, key, value, record, switches, layer, factor)
+        off = [head for number, head in switches.ablate if number == layer]
+        if off:
+            output[:, :, off] = 0.0
+        return output
+
+
+@contextmanager
+def recording(recorder: Recorder) -> Iterator[Recorder]:
+    """Let `recorder` see the attention of every forward pass of this thread inside the block."""
+    token = _recorder.set(recorder)
+    try:
+        yield recorder
+    finally:
+        _recorder.reset(token)
+
+
+def recorded_attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    **extras: Any,
+) -> tuple[torch.Tensor, None]:
+    """Be the attention of a transformers model: record if a pass is being recorded, else compute alone."""
+    recorder = _recorder.get()
+    if recorder is None:
+        recorder = Recorder({module: ("", 0)})
+    return recorder.attend(module, query, key, value, attention_mask, scaling, extras)
+
+
+def register() -> None:
+    """Make the attention implementation "attnviz" known to transformers, with the mask rule of its fused attention.
+
+    Without a mask function of the same name transformers drops the causal mask and windows silently.
+    """
+    AttentionInterface.register(NAME, recorded_attention)
+    AttentionMaskInterface.register(NAME, sdpa_mask)
+
+
+def check_extras(extras: Mapping[str, Any]) -> None:
+    """Raise UnknownExtra if a model hands over something that may change its weights and isn't understood here."""
+    unknown = sorted(k for k, v in extras.items() if v is not None and k not in HARMLESS | UNDERSTOOD)
+    if unknown:
+        raise UnknownExtra(f"the model's attention takes {', '.join(unknown)}, which attnviz doesn't know")
+
+
+def own_factor(module: torch.nn.Module, factor: float) -> float:
+    """Return the model's own factor in front of q k^T, also where it was applied to q beforehand (OPT, Whisper).
+
+    Such models call attention with a factor of 1 and keep theirs as `module.scaling`.
+    """
+    kept = getattr(module, "scaling", None)
+    return float(kept) if factor == 1.0 and isinstance(kept, int | float) and kept > 0 else factor
+
+
+def number_modules(model: torch.nn.Module, *, encoder_decoder: bool) -> dict[torch.nn.Module, tuple[str, int]]:
+    """Return module -> (part, layer) for everything that could be an attention module.
+
+    The layer is the first number in the module's path (`model.layers.3.self_attn`), the part what the path says.
+    """
+    numbers = {}
+    for path, module in model.named_modules():
+        found = re.search(r"(?:^|\.)(\d+)(?:\.|$)", path)
+        if found:
+            numbers[module] = (_part_of(path) if encoder_decoder else "", int(found[1]))
+    return numbers
+
+
+def _part_of(path: str) -> str:
+    last = path.rsplit(".", 1)[-1].lower()
+    if "cross" in last or "encdec" in last or last == "encoder_attn":
+        return "cross"
+    return "encoder" if "encoder" in path.split(".") else "decoder"
+
+
+def _is_causal(module: torch.nn.Module, extras: Mapping[str, Any]) -> bool:
+    told = extras.get("is_causal")
+    return bool(told if told is not None else getattr(module, "is_causal", True))
+
+
+def _array(tensor: torch.Tensor) -> np.ndarray:
+    array = tensor.detach().to("cpu", torch.float32).numpy().view()
+    array.flags.writeable = False
+    return array
+
+
+def _keep(tensor: torch.Tensor) -> np.ndarray:
+    """Return (heads, tokens, d_head) as float32, without a copy where the tensor is float32 on the CPU."""
+    return _array(tensor[0])
+
+
+def _read_mask(mask: torch.Tensor) -> Mask:
+    if mask.shape[1] != 1 or mask.shape[0] != 1:
+        raise UnknownExtra("the model's mask differs from head to head")
+    table = mask[0, 0] if mask.dtype == torch.bool else mask[0, 0] > torch.finfo(mask.dtype).min / 2
+    return mask_from_table(table.cpu().numpy())
+
+
+def _bias_inside(mask: torch.Tensor) -> torch.Tensor | None:
+    """Return what a float mask adds to allowed scores, or None if it only allows and forbids."""
+    added = torch.where(mask > torch.finfo(mask.dtype).min / 2, mask, torch.zeros_like(mask))
+    return added if bool((added != 0).any()) else None
+
+
+def _switched_mask(
+    attention_mask: torch.Tensor | None,
+    record: LayerRecord,
+    switches: Switches,
+    layer: int,
+    device: torch.device,
+    temperature: float,
+) -> torch.Tensor | None:
+    """Return the mask to compute with: the model's own object unless a switch changes it."""
+    forbids = any(number in (None, layer) for number, *_ in switches.forbid)
+    if switches.causal is None and not forbids:
+        if attention_mask is None or attention_mask.dtype == torch.bool or temperature == 1.0:
+            return attention_mask
+        return attention_mask / temperature
+    table = torch.from_numpy(_allowed_table(record, switches, layer)).to(device)[None]  # (1, 1 or heads, q, k)
+    if attention_mask is None or attention_mask.dtype == torch.bool:
+        return table
+    added = _bias_inside(attention_mask)
+    zeros = torch.zeros(table.shape, dtype=attention_mask.dtype, device=device)
+    return (zeros if added is None else zeros + added / temperature).masked_fill(~table, float("-inf"))
+
+
+def _allowed_table(record: LayerRecord, switches: Switches, layer: int) -> np.ndarray:
+    heads, n_queries, n_keys = record.shape
+    rows, columns = np.arange(n_queries), np.arange(n_keys)
+    per_head = any(number in (None, layer) and head is not None for number, head, *_ in switches.forbid)
+    return np.stack(
+        [allowed_cells(record.mask, switches, layer, h, rows, columns) for h in range(heads if per_head else 1)]
+    )
+
+
+def _plain_attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    record: LayerRecord,
+    switches: Switches,
+    layer: int,
+    factor: float,
+) -> torch.Tensor:
+    """Return attention with soft-cap or sinks, in float32 and by blocks of queries: (1, queries, heads, d_head).
+
+    A sink is one more logit a row: it takes its share of the weight and writes nothing.
+    """
+    groups = query.shape[1] // key.shape[1]
+    k, v = repeat_kv(key, groups).float(), repeat_kv(value, groups).float()
+    table = torch.from_numpy(_allowed_table(record, switches, layer)).to(query.device)  # (1 or heads, q, k)
+    outputs = []
+    for start in range(0, query.shape[2], QUERY_BLOCK):
+        block = slice(start, start + QUERY_BLOCK)
+        scores = query[:, :, block].float() @ k.transpose(-1, -2) * factor  # (1, heads, block, keys)
+        if record.softcap is not None:
+            scores = record.softcap * torch.tanh(scores / record.softcap)
+        if record.bias is not None:
+            scores = scores + torch.from_numpy(np.array(record.bias[:, block])).to(scores.device)
+        scores = scores.masked_fill(~table[:, block], float("-inf"))
+        if record.sinks is not None:
+            sinks = torch.from_numpy(np.array(record.sinks)).to(scores.device).view(1, -1, 1, 1)
+            scores = torch.cat([scores, sinks.expand(1, -1, scores.shape[2], 1)], dim=-1)
+        weights = torch.softmax(scores / switches.temperature, dim=-1)[..., : k.shape[2]]
+        outputs.append(weights @ v)
+    return torch.cat(outputs, dim=2).transpose(1, 2).contiguous().to(query.dtype)

