@@ -4,7 +4,7 @@ const GAP = 4; // CSS pixels between thumbnails
 const BAR = 4; // height of the strip that shows a measure
 const CAPTION = 17; // height of a caption under a thumbnail that stands outside the table
 const HEADS_LINE = 22; // height of the labels on top
-const SIZES = { least: 28, leastWithCaption: 46, comfortable: 36, most: 72 };
+const SIZES = { least: 22, leastWithCaption: 46, comfortable: 36, most: 72 };
 const WAIT = 120; // milliseconds between the last arrow key and the message to Python
 
 export default function ({ data, parentElement, setStateValue }) {
@@ -21,7 +21,7 @@ export default function ({ data, parentElement, setStateValue }) {
 
 function findNodes(root) {
   const find = (name) => root.querySelector(`.${name}`);
-  const names = ["overview", "scroller", "sheet", "tops", "sides", "field", "picture", "outline", "hover", "tip", "spoken"];
+  const names = ["overview", "scroller", "tops", "sides", "field", "picture", "outline", "hover", "tip", "spoken"];
   return Object.fromEntries(names.map((name) => [name, find(name)]));
 }
 
@@ -156,7 +156,8 @@ function drawPicture(view) {
   pen.scale(ratio, ratio);
   const mosaic = enlargedMosaic(view, Math.ceil((plan.size * ratio) / view.data.thumb));
   const style = getComputedStyle(nodes.overview);
-  const colours = Object.fromEntries(["rule", "bar", "text", "masked"].map((name) => [name, style.getPropertyValue(`--${name}`)]));
+  const names = ["rule", "bar", "text", "masked"];
+  const colours = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`)]));
   pen.font = `12px ${style.fontFamily}`;
   for (const tile of plan.tiles) drawTile(view, pen, tile, mosaic, colours);
 }
@@ -179,7 +180,8 @@ function drawTile(view, pen, tile, mosaic, colours) {
   if (!plan.flowing) return;
   pen.fillStyle = colours.text;
   pen.textAlign = "center";
-  pen.fillText(nameOf(data.cells[tile.index]).replace(" ", ""), tile.x + plan.size / 2, tile.y + plan.size + plan.extra - 4);
+  const name = nameOf(data.cells[tile.index]).replace(" ", "");
+  pen.fillText(name, tile.x + plan.size / 2, tile.y + plan.size + plan.extra - 4);
 }
 
 // The mosaic in the page's colours, each cell `times` pixels wide: first hard-edged and larger than needed, then shrunk
@@ -317,12 +319,15 @@ function press(view, event) {
   if (tile && tile.index !== view.selected) choose(view, tile, WAIT);
 }
 
+const isBefore = (a, b) => a.row < b.row || (a.row === b.row && a.column < b.column);
+
 // The tile a key leads to, null where the table ends, undefined for keys that mean nothing here.
 function nextTile(plan, from, { key, ctrlKey }) {
   const tiles = plan.tiles;
+  if (!tiles.length) return undefined;
   if (key === "Home" || key === "End") {
-    const line = ctrlKey || !from ? tiles : tiles.filter((tile) => tile.row === from.row).sort((a, b) => a.column - b.column);
-    return line.at(key === "Home" ? 0 : -1);
+    const line = ctrlKey || !from ? tiles : tiles.filter((tile) => tile.row === from.row);
+    return line.reduce((best, tile) => ((key === "Home") === isBefore(tile, best) ? tile : best));
   }
   if (!(key in MOVES) || ctrlKey) return undefined;
   if (!from) return tiles[0] ?? null;

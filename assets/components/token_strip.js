@@ -190,7 +190,7 @@ function directionOf(data) {
   return letters && FOREIGN.test(letters[0]) ? "rtl" : "ltr";
 }
 
-// ---- Painting: the only work while the pointer moves -----------------------------------------------------------------
+// ---- Painting: the only work while the pointer moves ---------------------------------------------------------------
 
 const activeToken = (view) => view.pinned ?? view.hovered ?? view.focused ?? known(view, view.note.selected);
 
@@ -252,7 +252,7 @@ function markButtons(view, token) {
 function tell(view, token, found, column) {
   const line = view.strip.querySelector(".line");
   if (token === null) {
-    line.textContent = "Point at a word to see where it looks; click to keep it.";
+    line.textContent = "Point at a word to see where it looks. Click to keep it, click again or press Esc to let go.";
     return;
   }
   const names = view.mode === "lines" && column ? view.keys : view.data.labels;
@@ -260,7 +260,7 @@ function tell(view, token, found, column) {
   for (const { name, text } of sentence(view, token, found, column)) {
     line.append(name === undefined ? text : makeElement("bdi", "", name));
   }
-  if (view.pinned !== null) line.append(" (pinned, Esc to let go)");
+  if (view.pinned !== null) line.append(" (pinned)");
 }
 
 // ---- Pointer and keys ----------------------------------------------------------------------------------------------

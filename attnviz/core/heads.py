@@ -1,15 +1,17 @@
-"""All heads of one text at a glance: thumbnails, measures, what changed, and one head in plain words. NumPy only.
+"""All heads of one text at a glance: thumbnails, measures, and what changed. NumPy only.
 
-The measures themselves, one number a row, are in `measures` and can be had from here too.
+The measures of single rows are in `measures`, one head in plain words in `describe`; both can be had from here too.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from attnviz.core.describe import Here, here
 from attnviz.core.measures import (
     attention_entropy,
     first_token_weight,
@@ -23,35 +25,32 @@ from attnviz.core.measures import (
     previous_token_score,
     same_token_score,
 )
+from attnviz.core.rows import as_slice, layer_allowed, positions, row_blocks, rows_in_work, spaced_rows
 from attnviz.core.switches import Switches
 from attnviz.core.trace import Trace
 
 __all__ = [
     "MEASURES",
+    "Here",
     "Measure",
     "Survey",
     "attention_entropy",
     "first_token_weight",
+    "here",
     "induction_score",
     "largest_weight",
-    "layer_allowed",
     "map_change",
     "mass_on",
     "mean_distance",
     "mean_over_rows",
     "next_token_score",
     "own_token_score",
-    "positions",
     "previous_token_score",
-    "row_blocks",
     "same_token_score",
-    "spaced_rows",
     "strongest",
     "survey",
     "without_first_token",
 ]
-
-BLOCK_CELLS = 1 << 20  # weights in work at a time, 4 MB: more doesn't fit a processor's cache
 
 
 class Measure(NamedTuple):
@@ -76,7 +75,7 @@ MEASURES = {
     ),
     "previous_token": Measure(
         "On the previous token",
-        "The weight on the token right before; the first two rows are left out, where that is nothing or the first token.",
+        "The weight on the token right before; rows 0 and 1 are left out, they have none or the first there.",
         "weight, 0 to 1",
     ),
     "largest": Measure("Largest weight", "The largest weight of a row, whichever token has it.", "weight, 0 to 1"),
@@ -89,12 +88,12 @@ class Survey:
 
     Attributes:
         layers: numbers of the layers, in the order of the arrays' first axis.
-        thumbnails: (n_layers, n_heads, s_queries, s_keys) float32, the largest weight in each tile of the map; NaN where
-            all of a tile is masked, and for heads that a layer lacks.
+        thumbnails: (n_layers, n_heads, s_queries, s_keys) float32, the largest weight in each tile of the map; NaN
+            where all of a tile is masked, and for heads that a layer lacks.
         first_column: (n_layers, n_heads, s_queries) float32, the first column of the thumbnails once more, without the
             weight on the first token; NaN where nothing else is in it. See `without_first_token`.
-        measures: key of MEASURES -> (n_layers, n_heads) float64, the mean over rows with a choice of keys; NaN for heads
-            that a layer lacks, or where no row counts.
+        measures: key of MEASURES -> (n_layers, n_heads) float64, the mean over rows with a choice of keys; NaN for
+            heads that a layer lacks, or where no row counts.
         n_rows: queries of the text; `n_rows_used`: how many, evenly spaced, went into thumbnails and measures.
         n_not_finite: rows, over all heads, that hold NaN or infinity; they are left out.
     """
@@ -182,13 +181,15 @@ def map_change(
 ) -> NDArray[np.float64]:
     """Return how much each head's map changed: the weight that went to other keys, in the mean over rows.
 
-    For one row that is half the sum over the keys of |before - after|, the total variation of the two rows. Rows with one
-    allowed key in both maps, and rows with NaN or infinity, don't count.
+    For one row that is half the sum over the keys of |before - after|, the total variation of the two rows. Rows with
+    one allowed key in both maps, and rows with NaN or infinity, don't count.
 
     Args:
-        before, after: two traces of one model with the same number of tokens; or the same trace twice, with switches.
+        before: one trace.
+        after: another one of the same model, with as many tokens; or the same one, with switches.
         part: which part of a model that has several.
-        switches_before, switches_after: instead of those of the pass, on the same q and k.
+        switches_before: on the picture of `before`, instead of those of the pass.
+        switches_after: on the picture of `after`, instead of those of the pass.
         max_rows: above this many queries, evenly spaced rows are used.
 
     Returns:
@@ -197,26 +198,15 @@ def map_change(
     Raises:
         ValueError: traces of different layers, heads or token counts, or a switch that can't act.
     """
-    layers = before.layers_of(part)
-    sides = ((before, switches_before), (after, switches_after))
-    shapes = [(t.layers_of(part), *(len(tokens) for tokens in t.tokens_of(part))) for t, _ in sides]
-    if shapes[0] != shapes[1]:
-        raise ValueError(
-            f"expected two traces of the same layers and as many tokens, got {len(shapes[0][0])} layers and "
-            f"{shapes[0][2]} tokens against {len(shapes[1][0])} and {shapes[1][2]}"
-        )
+    layers, n_queries, n_keys = _check_alike(before, after, part)
     change = np.full((len(layers), max(before.heads(layer, part=part) for layer in layers)), np.nan)
     for i, layer in enumerate(layers):
         n_heads = before.heads(layer, part=part)
-        values = []
-        for rows in row_blocks(spaced_rows(shapes[0][1], max_rows), n_heads, shapes[0][2]):
-            a, b = (t.layer_weights(layer, part=part, queries=_slice(rows), switches=s) for t, s in sides)
-            free = [
-                layer_allowed(t, layer, part=part, queries=_slice(rows), switches=s).sum(axis=-1) > 1 for t, s in sides
-            ]
-            moved = np.abs(a - b).sum(axis=-1) / 2  # (heads, queries)
-            values.append(np.where((free[0] | free[1]) & np.isfinite(moved), moved, np.nan))
-        change[i, :n_heads] = mean_over_rows(np.concatenate(values, axis=1))[0]
+        moved = [
+            _moved(before, after, layer, part, switches_before, switches_after, rows)
+            for rows in row_blocks(spaced_rows(n_queries, max_rows), n_heads, n_keys)
+        ]
+        change[i, :n_heads] = mean_over_rows(np.concatenate(moved, axis=1))[0]
     return change
 
 
@@ -239,50 +229,9 @@ def strongest(values: ArrayLike, layers: tuple[int, ...], n: int = 10) -> list[t
         raise ValueError(f"expected values of shape ({len(layers)} layers, heads), got {values.shape}")
     order = np.argsort(-values, axis=None, kind="stable")  # NaN comes last
     places = [divmod(int(place), values.shape[1]) for place in order]
-    return [(layers[i], head, float(values[i, head])) for i, head in places if not np.isnan(values[i, head])][: max(n, 0)]
-
-
-def layer_allowed(
-    trace: Trace,
-    layer: int,
-    *,
-    part: str | None = None,
-    queries: slice | None = None,
-    switches: Switches | None = None,
-) -> NDArray[np.bool_]:
-    """Return which cells the rule of a layer allows, (1, queries, keys), or (heads, ...) where a look is forbidden by hand."""
-    forbid = (trace.switches if switches is None else switches).forbid
-    heads = range(trace.heads(layer, part=part)) if forbid else (0,)
-    return np.stack(
-        [trace.allowed(layer, head, part=part, queries=queries, switches=switches) for head in heads]  # (queries, keys)
-    )
-
-
-def positions(trace: Trace, rows: range, part: str | None = None) -> NDArray[np.int64]:
-    """Return the position of each of these queries among the keys; -1 in cross-attention, where they aren't keys."""
-    return np.full(len(rows), -1) if part == "cross" else np.asarray(rows, np.int64)
-
-
-def spaced_rows(n_queries: int, max_rows: int) -> range:
-    """Return at most max_rows query positions, evenly spaced, the last query among them.
-
-    Raises:
-        ValueError: max_rows below 1.
-
-    >>> spaced_rows(10, 4)
-    range(0, 10, 3)
-    """
-    if max_rows < 1:
-        raise ValueError(f"max_rows must be at least 1, got {max_rows}")
-    step = max(1, -(-n_queries // max_rows))
-    return range((n_queries - 1) % step, n_queries, step)
-
-
-def row_blocks(rows: range, n_heads: int, n_keys: int) -> Iterator[range]:
-    """Cut rows into blocks whose weights, all heads of a layer, are small enough for quick work."""
-    size = max(1, BLOCK_CELLS // max(1, n_heads * n_keys))
-    for start in range(0, len(rows), size):
-        yield rows[start : start + size]
+    return [(layers[i], head, float(values[i, head])) for i, head in places if not np.isnan(values[i, head])][
+        : max(n, 0)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,7 +255,7 @@ class _Grid:
     def blocks(self, n_heads: int) -> Iterator[range]:
         """Cut the rows of tiles into blocks of whole tiles."""
         tallest = int(np.diff(self.row_edges).max())
-        size = max(1, BLOCK_CELLS // int(n_heads * tallest * self.key_edges[-1]))
+        size = max(1, rows_in_work(n_heads, int(self.key_edges[-1])) // tallest)
         for start in range(0, self.shape[0], size):
             yield range(start, min(start + size, self.shape[0]))
 
@@ -332,27 +281,29 @@ def _survey_block(
 ) -> _Block:
     edges = grid.row_edges[bins.start : bins.stop + 1]
     rows = grid.rows[int(edges[0]) : int(edges[-1])]
-    weights = trace.layer_weights(layer, part=part, queries=_slice(rows), switches=switches)  # (heads, rows, keys)
-    allowed = layer_allowed(trace, layer, part=part, queries=_slice(rows), switches=switches)  # (1 or heads, rows, keys)
+    weights = trace.layer_weights(layer, part=part, queries=as_slice(rows), switches=switches)  # (heads, rows, keys)
+    allowed = layer_allowed(
+        trace, layer, part=part, queries=as_slice(rows), switches=switches
+    )  # (1 or heads, rows, keys)
     broken = ~np.isfinite(weights.sum(axis=-1))  # (heads, rows)
     if broken.any():
         weights = np.where(broken[..., None], np.float32(0), weights)
         allowed = allowed & ~broken[..., None]
-    tops = edges[:-1] - edges[0]
     return _Block(
-        *_pooled(weights, allowed, tops, grid.key_edges),
+        *_pooled(weights, allowed, edges - edges[0], grid.key_edges),
         _measured(weights, allowed, positions(trace, rows, part)),
         int(broken.sum()),
     )
 
 
 def _pooled(
-    weights: NDArray[np.float32], allowed: NDArray[np.bool_], tops: NDArray[np.int64], key_edges: NDArray[np.int64]
+    weights: NDArray[np.float32], allowed: NDArray[np.bool_], row_edges: NDArray[np.int64], key_edges: NDArray[np.int64]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the largest weight of each tile, and of the first column without its first key; NaN where all is masked."""
-    high = np.maximum.reduceat(weights, tops, axis=1)  # (heads, tiles, keys)
-    seen = np.logical_or.reduceat(allowed, tops, axis=1)
-    tiles = np.maximum.reduceat(high, key_edges[:-1], axis=2)  # (heads, tiles, s_keys)
+    """Return the largest weight of each tile, and the first column again without its first key; NaN where masked."""
+    tiles_of_rows = [slice(top, end) for top, end in pairwise(row_edges)]
+    high = np.stack([weights[:, tile].max(axis=1) for tile in tiles_of_rows], axis=1)  # reduceat takes 20 times as long
+    seen = np.stack([allowed[:, tile].any(axis=1) for tile in tiles_of_rows], axis=1)  # (1 or heads, tiles, keys)
+    tiles = np.maximum.reduceat(high, key_edges[:-1], axis=2)  # (heads, tiles, keys) -> (heads, tiles, s_keys)
     tiles = np.where(np.logical_or.reduceat(seen, key_edges[:-1], axis=2), tiles, np.float32(np.nan))
     rest = slice(1, int(key_edges[1]))
     column = np.where(seen[..., rest].any(axis=-1), high[..., rest].max(axis=-1, initial=0), np.float32(np.nan))
@@ -374,5 +325,31 @@ def _measured(
     return {key: np.where(free, values, np.nan) for key, values in found.items()}
 
 
-def _slice(rows: range) -> slice:
-    return slice(rows.start, rows.stop, rows.step)
+def _check_alike(before: Trace, after: Trace, part: str | None) -> tuple[tuple[int, ...], int, int]:
+    """Return layers, number of queries and number of keys that two traces have in common, or raise ValueError."""
+    heads = [[(n, trace.heads(n, part=part)) for n in trace.layers_of(part)] for trace in (before, after)]
+    sizes = [[len(tokens) for tokens in trace.tokens_of(part)] for trace in (before, after)]
+    if heads[0] != heads[1]:
+        raise ValueError("expected two traces of one model, got models with different layers or heads")
+    if sizes[0] != sizes[1]:
+        raise ValueError(f"expected two texts with as many tokens, got {sizes[0][-1]} and {sizes[1][-1]}")
+    return before.layers_of(part), sizes[0][0], sizes[0][1]
+
+
+def _moved(
+    before: Trace,
+    after: Trace,
+    layer: int,
+    part: str | None,
+    switches_before: Switches | None,
+    switches_after: Switches | None,
+    rows: range,
+) -> NDArray[np.float64]:
+    """Return (heads, rows) half the L1 distance of two maps, NaN for rows that don't count."""
+    maps, free = [], np.zeros(1, bool)
+    for trace, switches in ((before, switches_before), (after, switches_after)):
+        maps.append(trace.layer_weights(layer, part=part, queries=as_slice(rows), switches=switches))
+        allowed = layer_allowed(trace, layer, part=part, queries=as_slice(rows), switches=switches)
+        free = free | (allowed.sum(axis=-1) > 1)
+    moved = np.abs(maps[0] - maps[1]).sum(axis=-1).astype(np.float64) / 2  # (heads, rows)
+    return np.where(free & np.isfinite(moved), moved, np.nan)

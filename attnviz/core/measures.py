@@ -2,10 +2,10 @@
 
 Each measure takes weights (..., queries, keys) and returns one number a query, (..., queries), NaN where the row says
 nothing (the first token can't look at a token before it). `mean_over_rows` makes one number a head of them and says how
-many rows are behind it.
+many rows are behind it. Rows may sum to less than 1, as learned sinks leave them.
 
-`rows=` gives the position of each query among the keys, for blocks of rows; -1 for a query that isn't one of the keys, as
-in cross-attention. Without it, the weights must be square and row i is token i. Rows may sum to less than 1 (learned sinks).
+`rows=` gives the position of each query among the keys, for blocks of rows; -1 for a query that isn't one of the keys,
+as in cross-attention. Without it, the weights must be square and row i is token i.
 """
 
 from typing import Any
@@ -62,7 +62,7 @@ def mean_over_rows(values: ArrayLike) -> tuple[Rows, NDArray[np.int64]]:
 def attention_entropy(weights: ArrayLike, allowed: ArrayLike) -> Rows:
     """Return how evenly each query spreads its weight over the keys it may see, from 0 to 1.
 
-    A row with weights a_1 .. a_K has entropy -sum_k a_k log a_k, at most log K. K is the number of allowed keys, so that an
+    A row with weights a_1 .. a_K has entropy -sum_k a_k log a_k, at most log K. K is the number of allowed keys, so an
     early row of a causal map can reach 1 too. A row that sums to less than 1 is brought to 1 first: what counts is how
     the weight that falls on tokens is spread.
 
@@ -146,7 +146,7 @@ def largest_weight(weights: ArrayLike) -> Rows:
 def previous_token_score(weights: ArrayLike, *, rows: ArrayLike | None = None) -> Rows:
     """Return each query's weight on the token right before it.
 
-    Rows 0 and 1 don't count: row 0 has nothing before it, and what row 1 has before it is the first token, where heads rest.
+    Rows 0 and 1 don't count: row 0 has nothing before it, and row 1 the first token, where heads rest.
 
     Returns:
         (..., queries), from 0 to 1; NaN for rows 0 and 1 and for queries that aren't among the keys.
@@ -198,8 +198,8 @@ def same_token_score(weights: ArrayLike, token_ids: ArrayLike, *, rows: ArrayLik
         rows: position of each query, see the top of this module.
 
     Returns:
-        (..., queries), from 0 to 1; NaN where the token wasn't there before. An occurrence as the first token of the text
-        doesn't count: weight there may be a head at rest.
+        (..., queries), from 0 to 1; NaN where the token wasn't there before. An occurrence as the first token of the
+        text doesn't count: weight there may be a head at rest.
 
     Raises:
         ValueError: weights that aren't rows of attention, or ids or `rows` that don't fit.
@@ -215,7 +215,7 @@ def same_token_score(weights: ArrayLike, token_ids: ArrayLike, *, rows: ArrayLik
 def induction_score(weights: ArrayLike, token_ids: ArrayLike, *, rows: ArrayLike | None = None) -> Rows:
     """Return each query's weight on the tokens that came after earlier occurrences of its own token.
 
-    A head with a high score asks "have I seen this token before, and what came next?": the way to continue a repetition.
+    A head with a high score asks "have I seen this token before, and what came next?", which continues repetitions.
 
     Args:
         weights: (..., queries, keys).
@@ -349,7 +349,9 @@ def _check_table(table: ArrayLike, weights: FloatArray, name: str) -> NDArray[An
         np.broadcast_to(table, weights.shape)
         return np.broadcast_to(table, np.broadcast_shapes(table.shape, weights.shape[-2:]))
     except ValueError:
-        raise ValueError(f"{name}: expected a shape that fits the weights' {weights.shape}, got {table.shape}") from None
+        raise ValueError(
+            f"{name}: expected a shape that fits the weights' {weights.shape}, got {table.shape}"
+        ) from None
 
 
 def _check_rows(rows: ArrayLike | None, weights: FloatArray) -> NDArray[np.int64]:

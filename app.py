@@ -1,0 +1,35 @@
+"""attnviz: type a sentence and see every head of a real model look at it. `streamlit run app.py`, or `make app`."""
+
+import streamlit as st
+
+from attnviz.ui import controls, state
+from attnviz.ui.visit import open_visit
+
+st.set_page_config(page_title="attnviz", page_icon="assets/icon.svg", layout="wide")
+controls.style()
+state.restore()
+page = st.navigation([st.Page("attnviz/pages/explore.py", title="Explore", default=True)], position="top")
+
+controls.sentence()
+notes = st.container()
+with st.sidebar:
+    loaded = controls.model()
+if loaded is None:
+    st.stop()
+choice, info = loaded
+with st.sidebar:
+    controls.head(info)
+    switches_place = st.container()
+    controls.about_model(info)
+try:
+    visit = st.session_state.visit = open_visit(choice, info)
+except ValueError as error:
+    st.error(controls.as_sentence(str(error)))
+    visit = None
+with switches_place:
+    controls.switches(info, visit and visit.scale)
+for sentence in state.take_notes():
+    notes.info(controls.plain(sentence))
+if visit is not None:
+    page.run()
+state.remember()

@@ -1,0 +1,24 @@
+"""Pictures: arrays and strings in, one `plotly.graph_objects.Figure` out, one function a picture."""
+
+from attnviz.figures.bars import next_token_bars, row_bars
+from attnviz.figures.heatmap import first_column_share, head_map
+from attnviz.figures.histogram import gradient_histogram, saturation_histogram
+from attnviz.figures.overview import overview
+from attnviz.figures.strips import heads_changed, layers_by_heads
+from attnviz.figures.theme import OKABE_ITO, THEMES, escape, on_page
+
+__all__ = [
+    "OKABE_ITO",
+    "THEMES",
+    "escape",
+    "first_column_share",
+    "gradient_histogram",
+    "head_map",
+    "heads_changed",
+    "layers_by_heads",
+    "next_token_bars",
+    "on_page",
+    "overview",
+    "row_bars",
+    "saturation_histogram",
+]

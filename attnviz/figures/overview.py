@@ -1,0 +1,163 @@
+"""All heads of a model in one picture: a small image of each head's map. Uses NumPy and plotly.
+
+The thumbnails travel as one PNG with a palette, a byte a pixel before compression: the 270 heads of a small model take
+about as much room as a photograph, where their numbers would take megabytes.
+"""
+
+import base64
+import struct
+import zlib
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike, NDArray
+
+from attnviz.figures.colour import hex_to_rgb, sequential
+from attnviz.figures.marks import Cell
+from attnviz.figures.strips import Across, head_axes, head_frames
+from attnviz.figures.theme import Settings, Theme, colour_bar, finish, theme_of
+
+MAX_PIXELS = 5_000_000  # of all thumbnails together; more is slow to draw and finer than a screen
+MIN_SIDE = 48  # px of a thumbnail in the image, so that a browser that smooths it leaves cells sharp
+N_SHADES = 64  # 1.3 units of lightness apart: not to be told apart in a thumbnail
+MASKED, NOTHING = N_SHADES, N_SHADES + 1  # entries after the shades: forbidden cells, and where there is no head
+
+
+def overview(
+    thumbnails: ArrayLike,
+    layers: Sequence[int],
+    *,
+    scale: Literal["linear", "sqrt"] = "linear",
+    marked: Sequence[Cell] = (),
+    across: Across = "layers",
+    title: str = "All heads",
+    theme: str = "light",
+    label_size: int = 13,
+    height: int | None = None,
+) -> go.Figure:
+    """Draw a small map of every head, all with the same colours for the same weights.
+
+    Args:
+        thumbnails: (layers, heads, side, side) weights from 0 to 1, queries down and keys across, pooled to few cells
+            for long texts; NaN where the mask forbids; NaN all over where a layer has no such head.
+        layers: number of each layer that has attention, rising, perhaps with gaps.
+        scale: how weights become colours: "linear", or "sqrt", which tells small weights apart.
+        marked: (layer, head) numbers of heads to frame.
+        across: what runs from left to right; "heads" suits a narrow page.
+        title: plain text.
+        theme: "light" or "dark".
+        label_size: height of the labels in px, at least 12.
+        height: of the whole figure in px; None: by the number of rows.
+
+    Returns:
+        A figure whose `layout.meta` holds "alt", "how_to_read" and "notes". Hover texts name the heads.
+
+    Raises:
+        ValueError: shapes don't fit, weights are not from 0 to 1, or there are more pixels than a screen can show.
+    """
+    maps = _checked(thumbnails, layers)
+    if scale not in ("linear", "sqrt"):
+        raise ValueError(f'scale is "linear" or "sqrt", got {scale!r}')
+    look = theme_of(theme)
+    n_layers, n_heads = maps.shape[:2]
+    grid = maps if across == "heads" else maps.transpose(1, 0, 2, 3)  # (down, across, side, side)
+    colours = sequential(look.weight, power=2 if scale == "sqrt" else 1)
+    bar = colour_bar("weight: share of the row", label_size, 0, 1, by_root=scale == "sqrt")
+    figure = go.Figure(_hover_cells(grid, layers, n_heads, across, colorscale=colours, colorbar=bar))
+    figure.update_layout(
+        head_axes(layers, n_heads, across),
+        images=[_image(_pixels(grid, np.sqrt if scale == "sqrt" else np.positive), _palette(look), grid.shape[:2])],
+        shapes=head_frames(marked, layers, n_heads, across, look.accent),
+    )
+    n_drawn = int(np.isfinite(maps).any(axis=(2, 3)).sum())
+    texts: Settings = {
+        "title": title,
+        "alt": f"{title}: small attention maps of {n_drawn} heads in {n_layers} layers.",
+        "how_to_read": "Each small square is the map of one head, queries down and keys across: look for diagonals, "
+        "columns and stripes, then open that head.",
+        "notes": ["Colours follow the square root of the weight, so that small weights show."]
+        if scale == "sqrt"
+        else [],
+    }
+    needed = 150 + (44 if across == "layers" else 38) * len(grid)
+    return finish(figure, theme=look, label_size=label_size, height=height or needed, top=4 * label_size, **texts)
+
+
+def _checked(thumbnails: ArrayLike, layers: Sequence[int]) -> NDArray[np.float32]:
+    maps = np.asarray(thumbnails, dtype=np.float32)
+    if maps.ndim != 4 or len(maps) != len(layers) or maps.size == 0:
+        raise ValueError(f"thumbnails must be ({len(layers)} layers, heads, side, side), got {maps.shape}")
+    if maps.size > MAX_PIXELS:
+        raise ValueError(f"thumbnails may have {MAX_PIXELS:,} cells together, got {maps.size:,}: pool them first")
+    if np.any((maps < -1e-4) | (maps > 1.01)):
+        raise ValueError(f"weights lie between 0 and 1, got {np.nanmin(maps):.3g} to {np.nanmax(maps):.3g}")
+    return maps
+
+
+def _pixels(grid: NDArray[np.float32], transform: np.ufunc) -> NDArray[np.uint8]:
+    """Lay the thumbnails out as palette entries, with a gutter of nothing between them."""
+    n_down, n_across, rows, columns = grid.shape
+    shades = np.rint((N_SHADES - 1) * transform(np.clip(np.nan_to_num(grid), 0, 1)))
+    entries = np.where(np.isfinite(grid), shades, MASKED).astype(np.uint8)
+    entries[~np.isfinite(grid).any(axis=(2, 3))] = NOTHING
+    repeat = max(1, -(-MIN_SIDE // max(rows, columns)))
+    entries = entries.repeat(repeat, axis=2).repeat(repeat, axis=3)
+    gutter = max(1, round(0.04 * entries.shape[3]))
+    edges = [(0, 0), (0, 0), (gutter, gutter), (gutter, gutter)]
+    padded = np.pad(entries, edges, constant_values=NOTHING)
+    return padded.transpose(0, 2, 1, 3).reshape(n_down * padded.shape[2], n_across * padded.shape[3])
+
+
+def _palette(look: Theme) -> NDArray[np.uint8]:
+    """Return (66, 3) colours: the shades from weight 0 to 1, the masked grey, and an entry that stays transparent."""
+    stops = hex_to_rgb(look.weight)
+    places = np.linspace(0, len(stops) - 1, N_SHADES)
+    shades = np.stack([np.interp(places, np.arange(len(stops)), channel) for channel in stops.T], axis=1)
+    return np.rint(255 * np.concatenate([shades, hex_to_rgb([look.masked, look.page])])).astype(np.uint8)
+
+
+def _image(pixels: NDArray[np.uint8], palette: NDArray[np.uint8], shape: tuple[int, int]) -> Settings:
+    n_down, n_across = shape
+    source = "data:image/png;base64," + base64.b64encode(_png(pixels, palette)).decode()
+    place = {"xref": "x", "yref": "y", "x": -0.5, "y": -0.5, "sizex": n_across, "sizey": n_down}
+    return {"source": source, "sizing": "stretch", "layer": "below"} | place
+
+
+def _png(pixels: NDArray[np.uint8], palette: NDArray[np.uint8]) -> bytes:
+    """Encode palette entries as a PNG whose last entry is transparent.
+
+    Source: Portable Network Graphics, second edition (W3C 2003), section 11.
+    """
+    height, width = pixels.shape
+    lines = np.zeros((height, width + 1), dtype=np.uint8)  # each line starts with 0: no filter
+    lines[:, 1:] = pixels
+    opaque = bytes([255] * NOTHING + [0])
+    header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
+    chunks = [(b"IHDR", header), (b"PLTE", palette.tobytes()), (b"tRNS", opaque)]
+    chunks += [(b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b"")]
+    body = b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
+    )
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+def _hover_cells(
+    grid: NDArray[np.float32], layers: Sequence[int], n_heads: int, across: Across, **colours: Any
+) -> go.Heatmap:
+    """Invisible cells over the thumbnails: they name the head under the pointer and carry the colour bar."""
+    exists = np.where(np.isfinite(grid).any(axis=(2, 3)), 0, np.nan).astype(np.float32)
+    places = {"layers": np.array(layers, dtype=np.int16), "heads": np.arange(n_heads, dtype=np.int16)}
+    down = "heads" if across == "layers" else "layers"
+    return go.Heatmap(
+        x=places[across],
+        y=places[down],
+        z=exists,
+        zmin=0,
+        zmax=1,
+        opacity=0,
+        hoverongaps=False,
+        hovertemplate="L%{x} H%{y}<extra></extra>" if across == "layers" else "L%{y} H%{x}<extra></extra>",
+        **colours,
+    )

@@ -1,0 +1,367 @@
+"""Three whole language models in NumPy: from the numbers of the tokens to the logits of the next one.
+
+`llama`, `bert` and `gpt2` below are the models, each a few lines of the functions that come after them. What training
+found is in `Model`; everything else is here and in `core.attention`. NumPy alone, float32, one text at a time.
+Axes: tokens, d_model between the layers; heads, tokens, d_head inside attention.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.attention import merge_heads, repeat_kv, scaled_dot_product_attention
+from attnviz.core.masks import Mask, causal_rule, full_mask
+from attnviz.core.switches import Switches, allowed_cells
+from attnviz.core.trace import LayerRecord
+
+Float: TypeAlias = NDArray[np.float32]
+Attend: TypeAlias = Callable[[Float, Float, Float, float], Float]
+
+QUERY_BLOCK = 64  # queries that attend at a time, so that no more than (heads, 64, keys) weights are held at once
+CACHE_SIZED = 2**16  # numbers that are bent at a time, 256 KB
+ERF_STEPS, ERF_END = 256, 4.0  # places a unit where erf is tabled, and where float32 has it at 1
+
+
+class Linear(NamedTuple):
+    """Weights (n_in, n_out), and a bias (n_out,) or None."""
+
+    weight: Float
+    bias: Float | None = None
+
+
+class Norm(NamedTuple):
+    """Gain (d_model,), offset (d_model,) or None, and the small number that keeps the division finite."""
+
+    gain: Float
+    offset: Float | None
+    epsilon: float
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """The weights of one layer.
+
+    Attributes:
+        norm_1, norm_2: of attention and of the network behind it, before them or after them, as the model has it.
+        qkv: (d_model, (heads + 2 kv_heads) * d_head), three projections side by side; `scale`: in front of q k^T.
+        out: (heads * d_head, d_model).
+        up: (d_model, d_ff), or gate and up side by side, (d_model, 2 * d_ff); `down`: (d_ff, d_model).
+    """
+
+    norm_1: Norm
+    qkv: Linear
+    scale: float
+    out: Linear
+    norm_2: Norm
+    up: Linear
+    down: Linear
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A model's weights.
+
+    Attributes:
+        layout: "llama", "bert" or "gpt2".
+        words: (vocabulary, d_model), what each token starts as.
+        norm: the last one, or BERT's first one.
+        positions: (limit, d_model), added to the words, or None; `token_type`: (d_model,), added to each, or None.
+        theta: base of the rotary angles, or None; `activation`: a name in `ACTIVATIONS`.
+        head: (vocabulary, d_model), what each token as the next one is compared with, or None.
+    """
+
+    layout: str
+    n_heads: int
+    n_kv_heads: int
+    words: Float
+    layers: tuple[Layer, ...]
+    norm: Norm
+    positions: Float | None = None
+    token_type: Float | None = None
+    theta: float | None = None
+    activation: str = "silu"
+    head: Float | None = None
+
+
+def run(
+    model: Model,
+    ids: list[int],
+    switches: Switches | None = None,
+    on_layer: Callable[[int], None] | None = None,
+) -> tuple[list[LayerRecord], Float | None]:
+    """Run a model over a text once.
+
+    Args:
+        model: its weights.
+        ids: (tokens,) numbers in its vocabulary.
+        switches: what is changed about its attention.
+        on_layer: called with the number of layers whose attention is done; what it raises ends the pass.
+
+    Returns:
+        What each layer's attention was computed from, and (vocabulary,) the logits of the token after the last one,
+        None for a model without a head.
+    """
+    causal = model.layout != "bert"
+    attention = Attention((causal_rule if causal else full_mask)(len(ids), len(ids)), switches or Switches(), on_layer)
+    x = LAYOUTS[model.layout](model, ids, attention.attend)  # (tokens, d_model)
+    logits = None if model.head is None else model.head @ x[-1]  # (vocabulary, d_model) @ (d_model,) -> (vocabulary,)
+    return attention.records, logits
+
+
+# The three models
+
+
+def llama(model: Model, ids: list[int], attend: Attend) -> Float:
+    """Normalise before, turn q and k by their positions, share keys among heads: (tokens,) -> (tokens, d_model).
+
+    Source: Touvron et al. 2023 (LLaMA), section 2.2.
+    """
+    x = model.words[ids]  # (tokens, d_model)
+    turns = rotary(len(ids), model.layers[0].out.weight.shape[0] // model.n_heads, model.theta)
+    for layer in model.layers:
+        x = x + self_attention(rms_norm(x, layer.norm_1), model, layer, attend, turns)
+        x = x + swiglu(rms_norm(x, layer.norm_2), layer.up, layer.down)
+    return rms_norm(x, model.norm)
+
+
+def bert(model: Model, ids: list[int], attend: Attend) -> Float:
+    """Look in both directions, add learned positions, normalise after: (tokens,) -> (tokens, d_model).
+
+    Source: Devlin et al. 2019 (BERT), section 3; Vaswani et al. 2017, section 3.1.
+    """
+    x = model.words[ids] + model.token_type + model.positions[: len(ids)]  # (tokens, d_model)
+    x = layer_norm(x, model.norm)
+    for layer in model.layers:
+        x = layer_norm(x + self_attention(x, model, layer, attend), layer.norm_1)
+        x = layer_norm(x + feed_forward(x, layer.up, layer.down, model.activation), layer.norm_2)
+    return x
+
+
+def gpt2(model: Model, ids: list[int], attend: Attend) -> Float:
+    """Add learned positions, normalise before: (tokens,) -> (tokens, d_model).
+
+    Source: Radford et al. 2019 (GPT-2), section 2.3.
+    """
+    x = model.words[ids] + model.positions[: len(ids)]  # (tokens, d_model)
+    for layer in model.layers:
+        x = x + self_attention(layer_norm(x, layer.norm_1), model, layer, attend)
+        x = x + feed_forward(layer_norm(x, layer.norm_2), layer.up, layer.down, model.activation)
+    return layer_norm(x, model.norm)
+
+
+LAYOUTS: dict[str, Callable[[Model, list[int], Attend], Float]] = {"llama": llama, "bert": bert, "gpt2": gpt2}
+
+
+# Attention
+
+
+def self_attention(
+    x: Float, model: Model, layer: Layer, attend: Attend, turns: tuple[Float, Float] | None = None
+) -> Float:
+    """Let every token fetch something from the tokens it may see: (tokens, d_model) -> (tokens, d_model)."""
+    n_heads, n_kv = model.n_heads, model.n_kv_heads
+    qkv = linear(x, layer.qkv).reshape(len(x), n_heads + 2 * n_kv, -1)  # (tokens, heads + 2 kv_heads, d_head)
+    q, k, v = np.split(qkv.swapaxes(0, 1), [n_heads, n_heads + n_kv])  # (heads or kv_heads, tokens, d_head)
+    if turns is not None:
+        q, k, v = rotate(q, *turns), rotate(k, *turns), v.copy()  # else v would keep the unturned q and k alive
+    found = attend(q, k, v, layer.scale)  # (heads, tokens, d_head)
+    return linear(merge_heads(found), layer.out)
+
+
+class Attention:
+    """The attention of one pass: obeys the switches, and keeps what each layer's was computed from.
+
+    Args:
+        mask: the model's own rule.
+        switches: what is changed.
+        on_layer: called with the number of finished layers.
+    """
+
+    def __init__(self, mask: Mask, switches: Switches, on_layer: Callable[[int], None] | None = None) -> None:
+        self.mask = mask
+        self.switches = switches
+        self.on_layer = on_layer
+        self.records: list[LayerRecord] = []
+
+    def attend(self, q: Float, k: Float, v: Float, scale: float) -> Float:
+        """Return the weighted mean of the values for each head and query, (heads, tokens, d_head), in the next layer.
+
+        Args:
+            q: (heads, tokens, d_head).
+            k: (kv_heads, tokens, d_head), shared by neighbouring heads.
+            v: as k.
+            scale: the model's own factor in front of q k^T.
+        """
+        layer = len(self.records)
+        for array in (q, k, v):
+            array.flags.writeable = False
+        self.records.append(LayerRecord(q, k, v, scale, self.mask))
+        k, v = (repeat_kv(array, len(q) // len(k)) for array in (k, v))  # (heads, tokens, d_head)
+        factor = (scale if self.switches.scaled else 1.0) / self.switches.temperature
+        found = np.empty_like(q)  # (heads, tokens, d_head)
+        for start in range(0, q.shape[1], QUERY_BLOCK):
+            rows = slice(start, start + QUERY_BLOCK)
+            mask = self._mask(layer, len(q), np.arange(q.shape[1])[rows])  # (1 or heads, rows, seen)
+            seen = slice(mask.shape[2])
+            found[:, rows] = scaled_dot_product_attention(q[:, rows], k[:, seen], v[:, seen], mask=mask, scale=factor)[
+                0
+            ]
+        found[[head for number, head in self.switches.ablate if number == layer]] = 0.0
+        if self.on_layer is not None:
+            self.on_layer(len(self.records))
+        return found
+
+    def _mask(self, layer: int, n_heads: int, rows: NDArray[np.int64]) -> Float:
+        """Return (1 or heads, rows, seen), 0 where allowed and else -inf; the keys that none of the rows sees are cut."""
+        some_heads = any(number in (None, layer) and head is not None for number, head, *_ in self.switches.forbid)
+        keys = np.arange(self.mask.n_keys)
+        cells = np.stack(
+            [
+                allowed_cells(self.mask, self.switches, layer, head, rows, keys)
+                for head in range(n_heads if some_heads else 1)
+            ]
+        )  # (1 or heads, rows, keys)
+        n_seen = np.flatnonzero(cells.any(axis=(0, 1)))[-1] + 1
+        return np.where(cells[..., :n_seen], np.float32(0), np.float32(-np.inf))
+
+
+def rotary(n_tokens: int, d_head: int, theta: float) -> tuple[Float, Float]:
+    """Return cosines and sines, (tokens, d_head / 2) each, of the angles by which positions turn q and k.
+
+    Pair i of d_head / 2 turns by theta^(-2i / d_head) for each token: the first fast, the last hardly.
+
+    Source: Su et al. 2021 (RoFormer), section 3.2.2.
+    """
+    pairs = np.arange(0, d_head, 2, dtype=np.float32) / np.float32(d_head)  # (d_head / 2,)
+    speeds = np.float32(1) / np.float32(theta) ** pairs
+    angles = np.arange(n_tokens, dtype=np.float32)[:, None] * speeds  # (tokens, d_head / 2)
+    return np.cos(angles), np.sin(angles)
+
+
+def rotate(x: Float, cos: Float, sin: Float) -> Float:
+    """Turn each pair (x_i, x_{i + d_head/2}) by its angle: (heads, tokens, d_head) -> the same.
+
+    q . k of two turned vectors depends on how far apart they are, not on where.
+    """
+    left, right = np.split(x, 2, axis=-1)  # (heads, tokens, d_head / 2)
+    return np.concatenate([left * cos - right * sin, right * cos + left * sin], axis=-1)
+
+
+# What else a layer is made of
+
+
+def linear(x: Float, layer: Linear) -> Float:
+    """Return x W + b: (tokens, n_in) -> (tokens, n_out)."""
+    y = x @ layer.weight  # (tokens, n_in) @ (n_in, n_out) -> (tokens, n_out)
+    if layer.bias is not None:
+        y += layer.bias
+    return y
+
+
+def rms_norm(x: Float, norm: Norm) -> Float:
+    """Divide each token by its root mean square: (tokens, d_model) -> the same.
+
+    Source: Zhang and Sennrich 2019, equation 4.
+    """
+    mean_square = np.mean(x * x, axis=-1, keepdims=True)  # (tokens, 1)
+    return x / np.sqrt(mean_square + np.float32(norm.epsilon)) * norm.gain
+
+
+def layer_norm(x: Float, norm: Norm) -> Float:
+    """Give each token mean 0 and variance 1, then gain and offset: (tokens, d_model) -> the same.
+
+    Source: Ba et al. 2016, equation 4.
+    """
+    x = x - x.mean(axis=-1, keepdims=True)  # (tokens, d_model)
+    variance = np.mean(x * x, axis=-1, keepdims=True)  # (tokens, 1)
+    return x / np.sqrt(variance + np.float32(norm.epsilon)) * norm.gain + norm.offset
+
+
+def feed_forward(x: Float, up: Linear, down: Linear, activation: str) -> Float:
+    """Widen, bend, narrow, each token by itself: (tokens, d_model) -> (tokens, d_ff) -> (tokens, d_model)."""
+    wide = linear(x, up)  # (tokens, d_ff)
+    for rows in cache_sized(wide):
+        rows[:] = ACTIVATIONS[activation](rows)
+    return linear(wide, down)
+
+
+def swiglu(x: Float, up: Linear, down: Linear) -> Float:
+    """Widen twice, one half the gate of the other, and narrow: (tokens, d_model) -> (tokens, d_model).
+
+    Source: Shazeer 2020, equation 6.
+    """
+    wide = linear(x, up)  # (tokens, 2 d_ff)
+    for rows in cache_sized(wide):
+        gate, value = np.split(rows, 2, axis=-1)  # (some tokens, d_ff) each
+        value *= silu(gate)
+    return linear(wide[:, wide.shape[1] // 2 :], down)
+
+
+def cache_sized(x: Float) -> list[Float]:
+    """Return views of some rows of x each, few enough to stay in the processor's cache: 4 times faster on long texts."""
+    return np.array_split(x, -(-x.size // CACHE_SIZED))
+
+
+def silu(x: Float) -> Float:
+    """Return x times the logistic function of x."""
+    with np.errstate(over="ignore"):  # exp(-x) = inf far below 0, where the result is 0
+        return x / (1 + np.exp(-x))
+
+
+def gelu(x: Float) -> Float:
+    """Return x times the probability that a standard normal number is below x, by erf.
+
+    Source: Hendrycks and Gimpel 2016, section 2.
+    """
+    return x * (np.float32(0.5) * (1 + erf(x * np.float32(math.sqrt(0.5)))))
+
+
+def gelu_tanh(x: Float) -> Float:
+    """Return `gelu` as GPT-2 has it, with tanh in place of erf; at most 5e-4 apart.
+
+    Source: Hendrycks and Gimpel 2016, section 2.
+    """
+    inner = np.float32(math.sqrt(2 / math.pi)) * (x + np.float32(0.044715) * (x * x * x))
+    return np.float32(0.5) * x * (1 + np.tanh(inner))
+
+
+def relu(x: Float) -> Float:
+    """Return x, or 0 where x is below."""
+    return np.maximum(x, 0)
+
+
+def erf(x: Float) -> Float:
+    """Return the error function within 1e-7, which NumPy lacks, from a table and the slope and curve at its places.
+
+    With c the nearest place in the table and d = x - c: erf(c + d) = erf(c) + erf'(c) d (1 - c d), and erf'' = -2c erf'.
+    What is left out is below d^3 / 2 = 4e-9.
+    """
+    values, slopes = _erf_table()
+    x = np.clip(x, -ERF_END, ERF_END)
+    steps = np.rint(x * np.float32(ERF_STEPS))
+    place = steps.astype(np.intp) + int(ERF_STEPS * ERF_END)  # row of the table
+    c = steps / np.float32(ERF_STEPS)
+    d = x - c
+    return values[place] + slopes[place] * (d - c * d * d)
+
+
+@cache
+def _erf_table() -> tuple[Float, Float]:
+    """Return erf and its slope 2 / sqrt(pi) exp(-c^2) at the places c = -4, -4 + 1/256, ..., 4."""
+    places = np.arange(-ERF_STEPS * ERF_END, ERF_STEPS * ERF_END + 1) / ERF_STEPS
+    slopes = 2 / math.sqrt(math.pi) * np.exp(-(places**2))
+    return np.array([math.erf(c) for c in places], np.float32), slopes.astype(np.float32)
+
+
+ACTIVATIONS: dict[str, Callable[[Float], Float]] = {
+    "gelu": gelu,
+    "gelu_new": gelu_tanh,
+    "gelu_pytorch_tanh": gelu_tanh,
+    "relu": relu,
+    "silu": silu,
+}

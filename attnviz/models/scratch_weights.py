@@ -1,0 +1,222 @@
+"""From a folder's safetensors to the weights of `scratch.Model`: names, shapes and what is refused. NumPy alone."""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import safe_open
+
+from attnviz.models.scratch import ACTIVATIONS, Float, Layer, Linear, Model, Norm
+
+Reader: TypeAlias = Callable[[], NDArray[Any]]
+
+PREFIXES = ("model.", "transformer.", "bert.")  # before the names of models saved with a head on top
+HEADS = {"LlamaForCausalLM", "GPT2LMHeadModel"}  # architectures that predict the next token
+
+
+def readers_of(folder: Path) -> dict[str, Reader]:
+    """Return name -> function that reads that array, for all weights in a folder's safetensors."""
+    readers: dict[str, Reader] = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        with safe_open(file, "np") as tensors:
+            readers |= {name: partial(read_array, file, name) for name in tensors.keys()}  # noqa: SIM118 - not a dict
+    return readers
+
+
+def read_array(file: Path, name: str) -> NDArray[Any]:
+    """Return one array of a safetensors file as stored; bfloat16, which NumPy has no type for, as float32."""
+    with safe_open(file, "np") as tensors:
+        if tensors.get_slice(name).get_dtype() != "BF16":
+            return tensors.get_tensor(name)
+    with open(file, "rb") as stream:  # 8 bytes length of the header, the header as JSON, the numbers
+        length = int.from_bytes(stream.read(8), "little")
+        entry = json.loads(stream.read(length))[name]
+    start, end = entry["data_offsets"]
+    upper = np.fromfile(file, "<u2", count=(end - start) // 2, offset=8 + length + start)  # of float32's 4 bytes
+    return (upper.astype(np.uint32) << 16).view(np.float32).reshape(entry["shape"])
+
+
+def build(config: Any, readers: Mapping[str, Reader], title: str) -> Model:
+    """Return a model's weights in float32, laid out for `scratch`.
+
+    Args:
+        config: the model's configuration, as transformers reads it from config.json.
+        readers: name of an array -> function that returns it; called one by one, so that memory holds little twice.
+        title: what to call the model when something is wrong.
+
+    Raises:
+        ValueError: another layout, a setting that isn't written out in `scratch`, or weights that don't fit.
+    """
+    if config.model_type not in BUILDERS:
+        raise ValueError(f"the from-scratch engine knows the layouts llama, bert and gpt2; this is {config.model_type}")
+    return BUILDERS[config.model_type](config, Weights(readers, title))
+
+
+class Weights:
+    """The arrays of a model by their plain names, as float32."""
+
+    def __init__(self, readers: Mapping[str, Reader], title: str) -> None:
+        self._readers = {plain_name(name): reader for name, reader in readers.items()}
+        self._title = title
+
+    def take(self, name: str, *shape: int) -> Float:
+        """Return an array, or raise ValueError: no such array, another shape, or quantised numbers."""
+        if name not in self._readers:
+            raise ValueError(f"{self._title} can't be run from scratch: its files have no weights called {name}")
+        array = self._readers[name]()
+        if array.shape != shape or array.dtype.kind != "f":
+            raise ValueError(
+                f"{self._title} can't be run from scratch: expected {name} as real numbers of shape {shape}, "
+                f"got {array.dtype} {array.shape}"
+            )
+        return np.ascontiguousarray(array, np.float32)
+
+    def linear(self, names: Mapping[str, int], n_in: int, *, bias: bool) -> Linear:
+        """Return projections, name -> number of outputs, side by side: (n_in, all outputs). Files have them turned."""
+        weights = [self.take(f"{name}.weight", n_out, n_in) for name, n_out in names.items()]
+        biases = [self.take(f"{name}.bias", n_out) for name, n_out in names.items()] if bias else None
+        return Linear(
+            np.ascontiguousarray(np.concatenate(weights).T),  # contiguous: reading rows is what makes a matmul fast
+            None if biases is None else np.concatenate(biases),
+        )
+
+    def conv1d(self, name: str, n_in: int, n_out: int) -> Linear:
+        """Return a projection that is stored as (n_in, n_out), as GPT-2's are."""
+        return Linear(self.take(f"{name}.weight", n_in, n_out), self.take(f"{name}.bias", n_out))
+
+    def rms_norm(self, name: str, width: int, epsilon: float) -> Norm:
+        """Return a norm with a gain alone."""
+        return Norm(self.take(f"{name}.weight", width), None, epsilon)
+
+    def layer_norm(self, name: str, width: int, epsilon: float) -> Norm:
+        """Return a norm with gain and offset."""
+        return Norm(self.take(f"{name}.weight", width), self.take(f"{name}.bias", width), epsilon)
+
+    def head(self, config: Any, words: Float) -> Float | None:
+        """Return the (vocabulary, d_model) output head: none, the words again, or its own."""
+        if not HEADS & set(config.architectures or ()):
+            return None
+        return words if config.tie_word_embeddings else self.take("lm_head.weight", *words.shape)
+
+
+def plain_name(name: str) -> str:
+    """Return a weight's name without the prefix of models with a head, and by its newer spelling.
+
+    >>> plain_name("model.layers.0.mlp.up_proj.weight"), plain_name("bert.embeddings.LayerNorm.gamma")
+    ('layers.0.mlp.up_proj.weight', 'embeddings.LayerNorm.weight')
+    """
+    for prefix in PREFIXES:
+        name = name.removeprefix(prefix)
+    for old, new in ((".gamma", ".weight"), (".beta", ".bias")):
+        name = name.removesuffix(old) + new if name.endswith(old) else name
+    return name
+
+
+def _llama(config: Any, weights: Weights) -> Model:
+    rope = config.rope_parameters or {}
+    _expect("rope_type", rope.get("rope_type", "default"), "default")
+    _expect("hidden_act", config.hidden_act, "silu")
+    width, d_ff, d_head, epsilon = config.hidden_size, config.intermediate_size, config.head_dim, config.rms_norm_eps
+    n_q, n_kv = config.num_attention_heads * d_head, config.num_key_value_heads * d_head
+    words = weights.take("embed_tokens.weight", config.vocab_size, width)
+
+    def layer(path: str) -> Layer:
+        qkv = {f"{path}.self_attn.{letter}_proj": n for letter, n in (("q", n_q), ("k", n_kv), ("v", n_kv))}
+        up = {f"{path}.mlp.gate_proj": d_ff, f"{path}.mlp.up_proj": d_ff}
+        return Layer(
+            norm_1=weights.rms_norm(f"{path}.input_layernorm", width, epsilon),
+            qkv=weights.linear(qkv, width, bias=config.attention_bias),
+            scale=d_head**-0.5,
+            out=weights.linear({f"{path}.self_attn.o_proj": width}, n_q, bias=config.attention_bias),
+            norm_2=weights.rms_norm(f"{path}.post_attention_layernorm", width, epsilon),
+            up=weights.linear(up, width, bias=config.mlp_bias),
+            down=weights.linear({f"{path}.mlp.down_proj": width}, d_ff, bias=config.mlp_bias),
+        )
+
+    return Model(
+        layout="llama",
+        n_heads=config.num_attention_heads,
+        n_kv_heads=config.num_key_value_heads,
+        words=words,
+        layers=tuple(layer(f"layers.{number}") for number in range(config.num_hidden_layers)),
+        norm=weights.rms_norm("norm", width, epsilon),
+        theta=float(rope["rope_theta"]),
+        head=weights.head(config, words),
+    )
+
+
+def _bert(config: Any, weights: Weights) -> Model:
+    _expect("is_decoder", config.is_decoder, False)
+    _expect("position_embedding_type", getattr(config, "position_embedding_type", "absolute"), "absolute")
+    _expect("hidden_act", config.hidden_act, *ACTIVATIONS)
+    width, d_ff, epsilon = config.hidden_size, config.intermediate_size, config.layer_norm_eps
+
+    def layer(path: str) -> Layer:
+        qkv = {f"{path}.attention.self.{name}": width for name in ("query", "key", "value")}
+        return Layer(
+            norm_1=weights.layer_norm(f"{path}.attention.output.LayerNorm", width, epsilon),
+            qkv=weights.linear(qkv, width, bias=True),
+            scale=(width // config.num_attention_heads) ** -0.5,
+            out=weights.linear({f"{path}.attention.output.dense": width}, width, bias=True),
+            norm_2=weights.layer_norm(f"{path}.output.LayerNorm", width, epsilon),
+            up=weights.linear({f"{path}.intermediate.dense": d_ff}, width, bias=True),
+            down=weights.linear({f"{path}.output.dense": width}, d_ff, bias=True),
+        )
+
+    return Model(
+        layout="bert",
+        n_heads=config.num_attention_heads,
+        n_kv_heads=config.num_attention_heads,
+        words=weights.take("embeddings.word_embeddings.weight", config.vocab_size, width),
+        layers=tuple(layer(f"encoder.layer.{number}") for number in range(config.num_hidden_layers)),
+        norm=weights.layer_norm("embeddings.LayerNorm", width, epsilon),
+        positions=weights.take("embeddings.position_embeddings.weight", config.max_position_embeddings, width),
+        token_type=weights.take("embeddings.token_type_embeddings.weight", config.type_vocab_size, width)[0],
+        activation=config.hidden_act,
+    )
+
+
+def _gpt2(config: Any, weights: Weights) -> Model:
+    _expect("add_cross_attention", config.add_cross_attention, False)
+    _expect("activation_function", config.activation_function, *ACTIVATIONS)
+    width, d_ff, epsilon = config.n_embd, config.n_inner or 4 * config.n_embd, config.layer_norm_epsilon
+    words = weights.take("wte.weight", config.vocab_size, width)
+
+    def layer(number: int) -> Layer:
+        path = f"h.{number}"
+        scale = (width // config.n_head) ** -0.5 if config.scale_attn_weights else 1.0
+        return Layer(
+            norm_1=weights.layer_norm(f"{path}.ln_1", width, epsilon),
+            qkv=weights.conv1d(f"{path}.attn.c_attn", width, 3 * width),
+            scale=scale / (number + 1) if config.scale_attn_by_inverse_layer_idx else scale,
+            out=weights.conv1d(f"{path}.attn.c_proj", width, width),
+            norm_2=weights.layer_norm(f"{path}.ln_2", width, epsilon),
+            up=weights.conv1d(f"{path}.mlp.c_fc", width, d_ff),
+            down=weights.conv1d(f"{path}.mlp.c_proj", d_ff, width),
+        )
+
+    return Model(
+        layout="gpt2",
+        n_heads=config.n_head,
+        n_kv_heads=config.n_head,
+        words=words,
+        layers=tuple(layer(number) for number in range(config.n_layer)),
+        norm=weights.layer_norm("ln_f", width, epsilon),
+        positions=weights.take("wpe.weight", config.n_positions, width),
+        activation=config.activation_function,
+        head=weights.head(config, words),
+    )
+
+
+BUILDERS: dict[str, Callable[[Any, Weights], Model]] = {"llama": _llama, "bert": _bert, "gpt2": _gpt2}
+
+
+def _expect(setting: str, found: Any, *known: Any) -> None:
+    """Raise ValueError for a setting in config.json that `scratch` doesn't write out."""
+    if found not in known:
+        listed = ", ".join(map(str, known))
+        raise ValueError(f"the from-scratch engine knows {setting} {listed}; this model has {found}")

@@ -1,0 +1,38 @@
+"""What every engine asks of a text and of the switches before it runs, and how it cuts what is too long."""
+
+import unicodedata
+from dataclasses import replace
+
+from attnviz.core.switches import Switches
+from attnviz.core.trace import ModelInfo, Token
+
+NEVER_SCALES = "This architecture never divides its scores by the root of d, so there is no factor to drop."
+
+
+def check_text(text: str) -> None:
+    """Raise ValueError unless the text has a visible character.
+
+    >>> check_text("it")
+    """
+    if not isinstance(text, str):
+        raise ValueError(f"text must be a string, got {type(text).__name__}")
+    if not any(unicodedata.category(letter)[0] not in "ZC" for letter in text):
+        raise ValueError("there is no visible character in the text; type a sentence")
+
+
+def check_ablate(switches: Switches, info: ModelInfo) -> None:
+    """Raise ValueError if a head that is to be switched off isn't there."""
+    for layer, head in switches.ablate:
+        if layer not in info.layers or not 0 <= head < info.n_heads:
+            raise ValueError(f"there is no L{layer} H{head} in {info.title}")
+
+
+def cut(tokens: tuple[Token, ...], limit: int) -> tuple[tuple[Token, ...], int]:
+    """Return at most `limit` tokens and how many were cut; special tokens that the tokenizer put last stay."""
+    if len(tokens) <= limit:
+        return tokens, 0
+    n_tail = 0
+    while n_tail < len(tokens) and tokens[-1 - n_tail].special and tokens[-1 - n_tail].text == "":
+        n_tail += 1
+    kept = (*tokens[: limit - n_tail], *tokens[len(tokens) - n_tail :])
+    return tuple(replace(token, index=i) for i, token in enumerate(kept)), len(tokens) - limit

@@ -1,0 +1,32 @@
+"""Explore: a sentence, every head of a model, one head in large, and switches that really switch."""
+
+import streamlit as st
+
+from attnviz.ui.about import guesses, head_card
+from attnviz.ui.all_heads import all_heads
+from attnviz.ui.changes import changes
+from attnviz.ui.picture import picture
+from attnviz.ui.saturation import saturation
+from attnviz.ui.sentence import sentence_strip
+from attnviz.ui.visit import Visit
+
+visit: Visit = st.session_state.visit
+
+heads, head = st.columns([3, 7], gap="medium")
+with heads:
+    all_heads(visit)
+with head:
+    picture(visit)
+
+sentence_strip(visit)
+
+card, next_token = st.columns(2, gap="medium")
+with card:
+    head_card(visit)
+with next_token:
+    guesses(visit)
+
+if visit.switched:
+    changes(visit)
+
+saturation(visit)

@@ -1,0 +1,62 @@
+"""The sentence as text: point at a token and see, in the browser, where it looks."""
+
+import numpy as np
+import streamlit as st
+
+from attnviz.ui.components.token_strip import token_strip
+from attnviz.ui.controls import plain
+from attnviz.ui.examples import example_of
+from attnviz.ui.picture import head_weights, shown_view, window
+from attnviz.ui.visit import Visit
+
+
+def sentence_strip(visit: Visit) -> None:
+    """Draw the tokens with the selected head's weights under the pointer, or two columns with lines."""
+    st.segmented_control(
+        "Draw the sentence as",
+        ["shade", "lines"],
+        key="strip",
+        required=True,
+        format_func={"shade": "text", "lines": "two columns with lines"}.get,
+        label_visibility="collapsed",
+    )
+    part = window(visit)
+    view = "after" if shown_view(visit) == "difference" else shown_view(visit)
+    weights, allowed = head_weights(visit, view, part)
+    queries, keys = (side[part] for side in visit.after.tokens_of(visit.part))
+    two_texts = visit.part == "cross"
+    token_strip(
+        [token.label for token in queries],
+        np.clip(weights, 0, 1),
+        texts=[token.text for token in queries],
+        special=[token.special for token in queries],
+        keys=[token.label for token in keys] if two_texts else None,
+        selected=_pointed_at(visit, part),
+        mode="lines" if two_texts else st.session_state.strip,
+        masked=_mask(allowed),
+        key="strip-tokens",
+    )
+    if not two_texts:
+        st.caption(
+            plain(
+                "Point at a token, or walk with Tab and the arrow keys: the darker another token, the more "
+                f"{visit.name} looks at it from there. Click to keep it."
+            )
+        )
+
+
+def _pointed_at(visit: Visit, part: slice) -> int | None:
+    """Return the query to show while the pointer is elsewhere: the chosen cell's, the example's, or the last."""
+    query = st.session_state.query
+    if query is None:
+        example = example_of(visit.text, visit.choice.name, visit.layer, visit.head)
+        query = example.cell(visit.rest)[0] if example else part.stop - 1
+    n_queries = len(visit.after.tokens_of(visit.part)[0])
+    return query - part.start if part.start <= query < min(part.stop, n_queries) else None
+
+
+def _mask(allowed: np.ndarray):
+    if allowed.all():
+        return None
+    square = allowed.shape[0] == allowed.shape[1]
+    return "causal" if square and np.array_equal(allowed, np.tri(len(allowed), dtype=bool)) else ~allowed

@@ -1,0 +1,169 @@
+"""What a visitor chose, kept in the session and in the page's address, so that a copied link shows the same picture.
+
+Each choice is a `Field` with its name, its default and how it reads and writes as text. `restore` reads the address
+into the session before any widget is made, `remember` writes the session back after the page has run.
+"""
+
+import base64
+import math
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+LANDING = "Mary bought a car, although she could not drive it"
+PLAIN_TEXT = 1500  # characters of address that a text may take as it is; longer ones are compressed
+PACKED_TEXT = 6000  # beyond that proxies and mail programs cut addresses: the text is left out, and the page says so
+MOST_TEXT = 1_000_000  # characters that a packed text may unfold to
+
+
+@dataclass(frozen=True)
+class Field:
+    """One choice: its value at rest, how it is read (ValueError if it can't be) and written as text."""
+
+    default: Any
+    read: Callable[[str], Any] = str
+    write: Callable[[Any], str] = str
+
+
+def choice(default: str, *options: str) -> Field:
+    """Return a field that takes one of a few words."""
+
+    def read(word: str) -> str:
+        if word not in (default, *options):
+            raise ValueError(f"{word} isn't one of {', '.join((default, *options))}")
+        return word
+
+    return Field(default, read)
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 6:
+        raise ValueError(f"{text} isn't a whole number")
+    return int(text)
+
+
+def _read_temperature(text: str) -> str:
+    if text != "off" and not (0 < float(text) < math.inf):
+        raise ValueError(f"{text} isn't a temperature")
+    return text
+
+
+def _read_heads(text: str) -> list[tuple[int, ...]]:
+    return [_tuple(entry, 2) for entry in text.split("_") if entry]
+
+
+def _read_looks(text: str) -> list[tuple[int | None, ...]]:
+    return [_tuple(entry, 4) for entry in text.split("_") if entry]
+
+
+def _tuple(entry: str, size: int) -> tuple[Any, ...]:
+    numbers = tuple(None if part == "all" and size == 4 else _number(part) for part in entry.split("."))
+    if len(numbers) != size or None in numbers[2:]:
+        raise ValueError(f"{entry} isn't {size} numbers")
+    return numbers
+
+
+def _write_tuples(entries: list[tuple[int | None, ...]]) -> str:
+    return "_".join(".".join("all" if n is None else str(n) for n in entry) for entry in entries)
+
+
+FIELDS: dict[str, Field] = {
+    "model": Field("smollm2"),
+    "precision": choice("float32", "bfloat16", "float16"),
+    "text": Field(LANDING),
+    "part": choice("", "encoder", "decoder", "cross"),
+    "layer": Field(13, _number),
+    "head": Field(8, _number),
+    "causal": choice("own", "on", "off"),
+    "temperature": Field("1", _read_temperature),
+    "off": Field([], _read_heads, _write_tuples),
+    "forbid": Field([], _read_looks, _write_tuples),
+    "acts": choice("picture", "pass"),
+    "colours": choice("linear", "sqrt", "without_first"),
+    "measure": choice("none", "entropy", "distance", "first_token", "previous_token", "largest"),
+    "order": choice("layers", "measure"),
+    "view": choice("after", "before", "difference"),
+    "strip": choice("shade", "lines"),
+    "histogram": choice("hide", "head", "layer", "all"),
+    "query": Field(None, _number),
+    "key": Field(None, _number),
+    "zoom": Field(None, _number),
+}
+UNDER_OTHER_NAMES = {"z": "text"}  # a packed text
+
+
+def restore() -> None:
+    """Read the address into the session, once a visit and whenever somebody else than `remember` changed it.
+
+    What can't be read falls back to its default, and a note says so.
+    """
+    address = st.query_params.to_dict()
+    if st.session_state.get("address") == address:
+        return
+    values = {name: field.default for name, field in FIELDS.items()}
+    for name, text in address.items():
+        try:
+            if name == "z":
+                values["text"] = unpack_text(text)
+            elif name in FIELDS:
+                values[name] = FIELDS[name].read(text)
+        except ValueError:
+            note(f"The link's “{UNDER_OTHER_NAMES.get(name, name)}” can't be read, so the page's own is shown.")
+    for name, value in values.items():
+        st.session_state[name] = value
+    st.session_state.draft = st.session_state.text
+    st.session_state.address = address
+
+
+def remember() -> None:
+    """Write what differs from its default into the address."""
+    address = {}
+    for name, field in FIELDS.items():
+        value = st.session_state.get(name, field.default)
+        if value != field.default and value is not None:
+            address |= pack_text(value) if name == "text" else {name: field.write(value)}
+    if st.session_state.get("address") != address:
+        st.query_params.from_dict(address)
+        st.session_state.address = address
+
+
+def note(sentence: str) -> None:
+    """Say something at the top of the page, in this run or the next, once."""
+    notes = st.session_state.setdefault("notes", [])
+    if sentence not in notes:
+        notes.append(sentence)
+
+
+def take_notes() -> list[str]:
+    """Return the notes that wait and forget them."""
+    return st.session_state.pop("notes", [])
+
+
+def pack_text(text: str) -> dict[str, str]:
+    """Return a text as part of an address: plain if short, packed if long, left out if too long for an address."""
+    if len(text.encode("utf-8", "replace")) <= PLAIN_TEXT:
+        return {"text": text}
+    packed = base64.urlsafe_b64encode(zlib.compress(text.encode("utf-8"), 9)).decode("ascii").rstrip("=")
+    return {"z": packed} if len(packed) <= PACKED_TEXT else {}
+
+
+def unpack_text(packed: str) -> str:
+    """Return the text that `pack_text` packed.
+
+    Raises:
+        ValueError: it isn't such a text, or it unfolds to an unreasonable size.
+    """
+    try:
+        raw = base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
+        unfolded = zlib.decompressobj().decompress(raw, MOST_TEXT)
+        return unfolded.decode("utf-8")
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise ValueError("not a packed text") from error
+
+
+def fits_address(text: str) -> bool:
+    """Return True if a link can carry the text."""
+    return bool(pack_text(text))

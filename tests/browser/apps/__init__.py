@@ -1,0 +1,1 @@
+"""Pages with one component each, for the browser tests."""

@@ -1,0 +1,3 @@
+"""Streamlit runs the scripts in this folder; pytest leaves them alone."""
+
+collect_ignore_glob = ["*.py"]

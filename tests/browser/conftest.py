@@ -1,0 +1,116 @@
+"""A running app and a Chromium to look at it with, started with the first browser test and ended with the last."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+START_SECONDS = 60
+PAGE_SECONDS = 60  # the first page loads the default model
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM_ON_MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
+# No sandbox, because root can't have one; the rest keeps Chromium from calling home.
+CHROMIUM_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test in this folder as a browser test."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("browser")
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> str:
+    """Return the installed Chromium or Chrome; without one skip the test, and on CI fail it."""
+    found = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    if found is None and CHROMIUM_ON_MAC.exists():
+        found = str(CHROMIUM_ON_MAC)
+    if found is None:
+        sentence = f"no browser to test in: install one of {', '.join(CHROMIUM_NAMES)}"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(sentence)
+    return found
+
+
+@pytest.fixture(scope="session")
+def app_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file with all that the running app printed."""
+    return tmp_path_factory.mktemp("app") / "log.txt"
+
+
+@pytest.fixture(scope="package")
+def app_url(app_log: Path, chromium_path: str) -> Iterator[str]:
+    """Start the app on a free port, give its address, and end it after the last browser test."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = ["--server.headless=true", "--server.address=127.0.0.1", "--server.fileWatcherType=none"]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}", *options]
+    with app_log.open("w") as log:
+        app = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        _wait_until_healthy(url, app, app_log)
+        yield url
+    finally:
+        app.terminate()
+        try:
+            app.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            app.kill()
+            app.wait()
+
+
+@pytest.fixture(scope="package")
+def browser(chromium_path: str) -> Iterator[Browser]:
+    """Start Chromium, and end it after the last browser test."""
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=chromium_path, args=list(CHROMIUM_FLAGS))
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """Open a visitor of its own, with nothing stored: 1280 x 900, light, allowed to use the clipboard."""
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 900}, color_scheme="light", permissions=["clipboard-read", "clipboard-write"]
+    )
+    context.set_default_timeout(PAGE_SECONDS * 1000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    """Open an empty tab; `page.goto(app_url)` goes to the app."""
+    return context.new_page()
+
+
+def _wait_until_healthy(url: str, app: subprocess.Popen, log: Path) -> None:
+    """Return when the app answers; raise with what it printed when it ends, or says nothing for too long."""
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end and app.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2):
+                return
+        except OSError:
+            time.sleep(0.2)
+    raise RuntimeError(f"the app did not start within {START_SECONDS} s; it printed:\n{log.read_text()}")

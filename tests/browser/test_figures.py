@@ -1,0 +1,176 @@
+"""Figures saved as HTML and opened in a browser: what is printed on ticks, in titles and under the pointer."""
+
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from PIL import Image
+from playwright.sync_api import Page
+
+from attnviz.figures import head_map, overview
+from attnviz.figures.colour import hex_to_rgb
+from attnviz.figures.theme import THEMES, on_page
+from tests.figures.made_up import causal_map, labels, thumbnails
+
+WORDS = ["<s>", "<b>x</b>", "$x$", "·the", "·cat", "·the"]
+TITLE = "<b>L1</b> & $x$"
+WIDTHS = [1400, 420]
+
+
+def show(page: Page, figure: go.Figure, folder: Path, width: int = 1000) -> list[str]:
+    """Open a figure as a file of its own, and return the list of what the browser complains about."""
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text) if message.type != "log" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: complaints.append(request.url) if request.url.startswith("http") else None)
+    file = folder / "figure.html"
+    on_page(figure).write_html(file, include_plotlyjs=True, config={"displayModeBar": False})
+    page.set_viewport_size({"width": width, "height": int(figure.layout.height) + 20})
+    page.goto(file.as_uri())
+    page.wait_for_selector(".ytick text")
+    return complaints
+
+
+def hover(page: Page, row: int, column: int, shape: tuple[int, int]) -> str:
+    """Move the pointer to the middle of a cell, and return what appears."""
+    area = page.locator(".nsewdrag").first.bounding_box()
+    page.mouse.move(area["x"] - 3, area["y"] - 3)
+    x = area["x"] + area["width"] * (column + 0.5) / shape[1]
+    y = area["y"] + area["height"] * (row + 0.5) / shape[0]
+    page.mouse.move(x, y, steps=2)
+    page.wait_for_timeout(250)  # plotly waits between two hover events
+    return "".join(page.locator(".hoverlayer").all_text_contents())
+
+
+def texts(page: Page, selector: str) -> list[str]:
+    return page.locator(selector).all_text_contents()
+
+
+def boxes(page: Page, selector: str) -> np.ndarray:
+    """Return left, top, right and bottom of each element, in px of the page."""
+    script = "all => all.map(e => { const b = e.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom] })"
+    return np.array(page.locator(selector).evaluate_all(script))
+
+
+def screen(page: Page) -> np.ndarray:
+    """Return what is on the screen, (height, width, 3) from 0 to 255."""
+    return np.array(Image.open(BytesIO(page.screenshot())).convert("RGB"))
+
+
+@pytest.fixture
+def small_map() -> go.Figure:
+    weights, allowed, _ = causal_map(6)
+    return head_map(weights, WORDS, WORDS, allowed=allowed, title=TITLE, scale="sqrt", forbidden=[(5, 1)])
+
+
+def test_every_character_is_printed_as_it_is(page: Page, small_map: go.Figure, tmp_path: Path):
+    complaints = show(page, small_map, tmp_path)
+    assert texts(page, ".xtick text") == WORDS
+    assert sorted(texts(page, ".ytick text")) == sorted(WORDS)
+    assert texts(page, ".gtitle") == [TITLE]
+    assert texts(page, ".xtitle") == ["key: the token it looks at"]
+    assert texts(page, ".ytitle") == ["query: the token that looks"]
+    assert page.locator(".main-svg a, .main-svg [style*='line-through'], .MathJax").count() == 0
+    assert complaints == []
+
+
+def test_hover_names_both_tokens_their_indices_and_the_true_weight(page: Page, small_map: go.Figure, tmp_path: Path):
+    weights, _, _ = causal_map(6)
+    show(page, small_map, tmp_path)
+    for row, column in [(2, 1), (5, 0), (5, 3), (5, 5)]:
+        seen = hover(page, row, column, (6, 6))
+        name, value = seen.rsplit(": ", 1)
+        assert name == f"{WORDS[row]} ({row}) → {WORDS[column]} ({column})"
+        assert float(value) == pytest.approx(weights[row, column], rel=0.005)
+
+
+def test_masked_cells_say_nothing_and_are_grey(page: Page, small_map: go.Figure, tmp_path: Path):
+    show(page, small_map, tmp_path)
+    assert hover(page, 0, 4, (6, 6)) == ""
+    assert hover(page, 5, 4, (6, 6)) != ""  # the pointer does reach the map
+
+
+def test_the_hatched_column_still_tells_its_weight(page: Page, tmp_path: Path):
+    weights, allowed, _ = causal_map(6)
+    show(page, head_map(weights, WORDS, WORDS, allowed=allowed, scale="without_first"), tmp_path)
+    assert float(hover(page, 4, 0, (6, 6)).rsplit(": ", 1)[1]) == pytest.approx(weights[4, 0], rel=0.005)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("n", [13, 60, 200])
+def test_labels_never_touch_and_cells_are_square(page: Page, tmp_path: Path, n: int, width: int):
+    weights, allowed, _ = causal_map(n)
+    figure = head_map(weights, labels(n), labels(n), allowed=allowed, title="L13 H8", scale="without_first")
+    show(page, figure, tmp_path, width)
+    area = page.locator(".nsewdrag").first.bounding_box()
+    assert area["width"] == pytest.approx(area["height"], abs=1)
+    assert area["width"] > 0.55 * min(width, 680)
+    down = boxes(page, ".ytick text")
+    down = down[down[:, 1].argsort()]
+    assert (down[1:, 1] >= down[:-1, 3] - 3).all()  # a line's box is a little higher than its letters
+    middles = np.sort(boxes(page, ".xtick text")[:, 2])
+    assert np.diff(middles).min() >= 12
+    if n == 13:
+        assert len(down) == len(middles) == 13
+    everything = boxes(page, ".ytick text, .xtick text, .gtitle, .gtitle-subtitle, .cbtitle text, .xtitle")
+    assert everything[:, :2].min() >= -1
+    assert everything[:, 2].max() <= width + 1
+    assert hover(page, n - 1, n // 2, (n, n)).startswith(f"{labels(n)[-1]} ({n - 1}) → ")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_titles_stand_over_the_bar_and_the_bar_over_the_map(page: Page, tmp_path: Path, width: int):
+    weights, allowed, _ = causal_map(6)
+    long = "L13 H8, with a title that is too long for one line on the screen of a phone, so that it has to be broken"
+    show(page, head_map(weights, WORDS, WORDS, allowed=allowed, title=long, scale="without_first"), tmp_path, width)
+    title, note, bar = (boxes(page, name)[0] for name in (".gtitle", ".gtitle-subtitle", ".cbtitle text"))
+    top = page.locator(".nsewdrag").first.bounding_box()["y"]
+    assert 0 <= title[1] < title[3] <= note[1] + 2 < note[3] <= bar[1] + 2 < bar[3] < top
+
+
+def test_zooming_in_prints_every_label(page: Page, tmp_path: Path):
+    weights, allowed, _ = causal_map(60)
+    show(page, head_map(weights, labels(60), labels(60), allowed=allowed), tmp_path)
+    assert len(texts(page, ".ytick text")) < 60
+    area = page.locator(".nsewdrag").first.bounding_box()
+    page.mouse.move(area["x"] + 0.1 * area["width"], area["y"] + 0.5 * area["height"])
+    page.mouse.down()
+    page.mouse.move(area["x"] + 0.3 * area["width"], area["y"] + 0.7 * area["height"], steps=5)
+    page.mouse.up()
+    page.wait_for_timeout(500)
+    places = boxes(page, ".xtick text")[:, 2].argsort()
+    seen = [texts(page, ".xtick text")[place].strip("\u2068\u2069") for place in places]
+    assert 11 <= len(seen) <= 14  # a fifth of 60, and none left out
+    assert seen in [labels(60)[start : start + len(seen)] for start in (5, 6, 7)]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_thumbnails_show_and_name_their_heads(page: Page, tmp_path: Path, theme: str):
+    show(page, overview(thumbnails(), [0, 2, 7], theme=theme), tmp_path)
+    assert hover(page, 1, 1, (2, 3)) == "L2 H1"
+    assert hover(page, 1, 2, (2, 3)) == ""  # there is no L7 H1
+    page.mouse.move(1, 1)
+    area = page.locator(".nsewdrag").first.bounding_box()
+    cell = area["width"] / 3 / 5.5
+    seen = screen(page)[
+        int(area["y"] + 0.75 * cell), int(area["x"] + 0.75 * cell)
+    ]  # the first query's weight on itself
+    np.testing.assert_allclose(seen, 255 * hex_to_rgb([THEMES[theme].weight[-1]])[0], atol=2)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_colours_reach_the_screen(page: Page, tmp_path: Path, theme: str):
+    figure = head_map([[1.0, 0.0], [0.0, 0.0]], ["a", "b"], ["a", "b"], allowed=[[1, 1], [0, 1]], theme=theme)
+    show(page, figure, tmp_path)
+    area = page.locator(".nsewdrag").first.bounding_box()
+    shot = screen(page)
+
+    def colour(row: float, column: float) -> np.ndarray:
+        return shot[int(area["y"] + area["height"] * row / 2), int(area["x"] + area["width"] * column / 2)]
+
+    look = THEMES[theme]
+    expected = 255 * hex_to_rgb([look.weight[-1], look.weight[0], look.masked, look.page])
+    seen = [colour(0.5, 0.5), colour(0.5, 1.5), colour(1.5, 0.5), colour(0.5, 2.4)]
+    np.testing.assert_allclose(seen, expected, atol=1)
