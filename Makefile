@@ -30,7 +30,7 @@ check: $(VENV)/.installed-dev ## look at layout, lint and annotations, change no
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-bench: $(VENV)/.installed-app ## measure speed and memory, print JSON
+bench: $(VENV)/.installed-dev ## measure speed and memory, print JSON
 	@$(BIN)/python -m tests.benchmarks
 
 # The stamp files are written last, so an interrupted set-up is repeated, and a changed pin is installed.

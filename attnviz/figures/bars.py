@@ -63,7 +63,7 @@ def next_token_bars(
         bargap=0.25,
         showlegend=len(series) > 1,
         yaxis=down | {"range": [len(rows) - 0.5, -0.5], "fixedrange": True, "ticks": ""},
-        xaxis={"range": [0, 120 * (highest or 0.01)], "title": {"text": "probability in %"}, "fixedrange": True},
+        xaxis={"range": [0, 130 * (highest or 0.01)], "title": {"text": "probability in %"}, "fixedrange": True},
     )
     notes = ["A missing bar: that list of the most probable tokens doesn't have the token."]
     texts: Settings = {
@@ -90,7 +90,7 @@ def row_bars(
     title: str = "",
     theme: str = "light",
     label_size: int = 13,
-    height: int = 360,
+    height: int | None = None,
 ) -> go.Figure:
     """Draw how one query shares out its attention, a bar for each key, in the order of the text.
 
@@ -106,7 +106,7 @@ def row_bars(
         title: plain text; "" says whose row this is.
         theme: "light" or "dark".
         label_size: height of the labels in px, at least 12.
-        height: of the whole figure in px.
+        height: of the whole figure in px; None: by the size of the labels.
 
     Returns:
         A figure whose `layout.meta` holds "alt", "how_to_read" and "notes".
@@ -142,7 +142,8 @@ def row_bars(
         "gives it; grey bands are forbidden by the mask.",
     }
     legend = 2 * label_size if len(rows) > 1 else 0
-    return finish(figure, theme=look, label_size=label_size, height=height, top=legend, **texts)
+    needed = 250 + 8 * label_size
+    return finish(figure, theme=look, label_size=label_size, height=height or needed, top=legend, **texts)
 
 
 def percent(share: float) -> str:
@@ -175,6 +176,8 @@ def _candidate_bars(candidates: dict[Named, float], rows: Sequence[Named], name:
         x=100 * shares,
         text=[percent(float(share)) for share in shares],
         textposition="outside",
+        textangle=0,
+        constraintext="none",
         cliponaxis=False,
         name=escape(name),
         marker=marker,

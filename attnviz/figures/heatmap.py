@@ -84,7 +84,7 @@ def head_map(
     title: str = "",
     theme: str = "light",
     label_size: int = 13,
-    height: int = 680,
+    height: int | None = None,
 ) -> go.Figure:
     """Draw one head's map with square cells, the first query on top.
 
@@ -112,7 +112,7 @@ def head_map(
         title: plain text.
         theme: "light" or "dark".
         label_size: height of the labels in px, at least 12.
-        height: of the whole figure in px.
+        height: of the whole figure in px; None: 680, and more for larger labels.
 
     Returns:
         A figure whose `layout.meta` holds "alt", "how_to_read" and "notes".
@@ -135,7 +135,8 @@ def head_map(
     )
     notes = _notes(drawn, low, high)
     texts: Settings = {"title": title, "alt": _alt(drawn, title), "how_to_read": _READING[kind], "notes": notes}
-    finish(figure, theme=look, label_size=label_size, height=height, top=4 * label_size, **texts)
+    needed = 680 + 20 * max(0, label_size - 13)
+    finish(figure, theme=look, label_size=label_size, height=height or needed, top=4 * label_size, **texts)
     return figure.update_layout(plot_bgcolor=look.masked, dragmode="zoom")
 
 

@@ -29,7 +29,7 @@ def saturation_histogram(
     title: str = "How sharp the softmax is",
     theme: str = "light",
     label_size: int = 13,
-    height: int = 400,
+    height: int | None = None,
 ) -> go.Figure:
     """Draw how many rows (or cells) have which weight, with the factor 1/√d and without it.
 
@@ -50,7 +50,7 @@ def saturation_histogram(
         title: plain text.
         theme: "light" or "dark".
         label_size: height of the labels in px, at least 12.
-        height: of the whole figure in px.
+        height: of the whole figure in px; None: by the size of the labels.
 
     Returns:
         A figure whose `layout.meta` holds "alt", "how_to_read" and "notes".
@@ -95,7 +95,7 @@ def gradient_histogram(
     title: str = "How much the softmax answers to its scores",
     theme: str = "light",
     label_size: int = 13,
-    height: int = 400,
+    height: int | None = None,
 ) -> go.Figure:
     """Draw how many rows have which size of gradient through the softmax, with the factor 1/√d and without it.
 
@@ -117,7 +117,7 @@ def gradient_histogram(
         title: plain text.
         theme: "light" or "dark".
         label_size: height of the labels in px, at least 12.
-        height: of the whole figure in px.
+        height: of the whole figure in px; None: by the size of the labels.
 
     Returns:
         A figure whose `layout.meta` holds "alt", "how_to_read" and "notes".
@@ -163,7 +163,7 @@ def _histogram(
     title: str,
     theme: str,
     label_size: int,
-    height: int,
+    height: int | None,
 ) -> go.Figure:
     check_names(names)
     bins, counts = _checked(before, after, edges)
@@ -183,7 +183,7 @@ def _histogram(
         how_to_read=how_to_read,
         notes=notes,
         label_size=label_size,
-        height=height,
+        height=height or 290 + 8 * label_size,
         top=2 * label_size,
     )
 

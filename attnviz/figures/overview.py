@@ -81,7 +81,7 @@ def overview(
         if scale == "sqrt"
         else [],
     }
-    needed = 150 + (44 if across == "layers" else 38) * len(grid)
+    needed = 80 + 6 * label_size + (44 if across == "layers" else 38) * len(grid)
     return finish(figure, theme=look, label_size=label_size, height=height or needed, top=4 * label_size, **texts)
 
 

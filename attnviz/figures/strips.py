@@ -73,7 +73,8 @@ def layers_by_heads(
         or f"Each cell is a head, named by its layer and its number: the stronger the colour, the "
         f"further its {bar_title} is from 0.",
     }
-    needed = 150 + 24 * (len(layers) if across == "heads" else n_heads)
+    n_down = len(layers) if across == "heads" else n_heads
+    needed = 80 + 6 * label_size + max(24, round(1.3 * label_size)) * n_down
     return finish(figure, theme=look, label_size=label_size, height=height or needed, top=4 * label_size, **texts)
 
 

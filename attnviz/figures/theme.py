@@ -219,7 +219,7 @@ def on_page(figure: go.Figure) -> go.Figure:
 
 
 def colour_bar(title: str, label_size: int, low: float, high: float, *, by_root: bool = False) -> Settings:
-    """Return a colour bar that lies over the drawing at its left edge, where it never takes width from the cells.
+    """Return a colour bar that lies over the drawing, where it takes no width from the cells and fits a narrow page.
 
     Args:
         title: what the colours measure; escaped here.
@@ -239,7 +239,7 @@ def colour_bar(title: str, label_size: int, low: float, high: float, *, by_root:
         "tickvals": ticks,
         "ticktext": [number(tick) for tick in ticks],
         "lenmode": "pixels",
-        "len": 20 * label_size,
+        "len": 15 * label_size,
         "thickness": 12,
         "outlinewidth": 0,
         "ypad": 6,

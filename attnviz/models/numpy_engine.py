@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from attnviz.core.switches import Switches
 from attnviz.core.trace import ModelInfo, Trace
 from attnviz.models.blas import half_the_cores
-from attnviz.models.scratch import Layer, Model, run
-from attnviz.models.scratch_weights import build, readers_of
+from attnviz.models.scratch import Model, run
+from attnviz.models.scratch_weights import CLASSES, build, readers_of
 from attnviz.models.texts import NEVER_SCALES, check_ablate, check_text, cut
 from attnviz.models.tokens import describe_tokenizer, label_of, tokenize
 
@@ -127,15 +127,13 @@ def numpy_engine(
         readers = {key: (lambda array=array: array) for key, array in weights.items()}
     model = build(config, readers, title)
     causal = model.layout != "bert"
-    heads = {"llama": "LlamaForCausalLM", "gpt2": "GPT2LMHeadModel"}
-    bare = {"llama": "LlamaModel", "gpt2": "GPT2Model", "bert": "BertModel"}
     info = ModelInfo(
         name=name,
         title=title,
         revision=revision,
         dtype="float32",
         engine="numpy",
-        architecture=(bare if model.head is None else heads)[model.layout],
+        architecture=CLASSES[model.layout][model.head is not None],
         tokenizer=describe_tokenizer(tokenizer),
         causal=causal,
         parts=("decoder" if causal else "encoder",),
@@ -144,9 +142,17 @@ def numpy_engine(
         n_heads=model.n_heads,
         n_kv_heads=model.n_kv_heads,
         limit=limit,
-        n_parameters=_count(model),
+        n_parameters=sum(_arrays(model).values()),
         predicts=model.head is not None,
         cannot={} if any(layer.scale != 1.0 for layer in model.layers) else {"scaled": NEVER_SCALES},
         notes=tuple(notes),
     )
     return NumpyEngine(model, tokenizer, info)
+
+
+def _arrays(part: Any) -> dict[int, int]:
+    """Return id -> size of every array in a model or in a part of one; what two parts share counts once."""
+    if isinstance(part, np.ndarray):
+        return {id(part): part.size}
+    inner = vars(part).values() if is_dataclass(part) else part if isinstance(part, tuple) else ()
+    return {key: size for each in inner for key, size in _arrays(each).items()}

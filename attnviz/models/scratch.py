@@ -1,14 +1,12 @@
 """Three whole language models in NumPy: from the numbers of the tokens to the logits of the next one.
 
 `llama`, `bert` and `gpt2` below are the models, each a few lines of the functions that come after them. What training
-found is in `Model`; everything else is here and in `core.attention`. NumPy alone, float32, one text at a time.
+found is in `Model`, the rest is here, in `activations` and in `core.attention`. NumPy alone, float32, one text each.
 Axes: tokens, d_model between the layers; heads, tokens, d_head inside attention.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,13 +16,12 @@ from attnviz.core.attention import merge_heads, repeat_kv, scaled_dot_product_at
 from attnviz.core.masks import Mask, causal_rule, full_mask
 from attnviz.core.switches import Switches, allowed_cells
 from attnviz.core.trace import LayerRecord
+from attnviz.models.activations import ACTIVATIONS, Float, silu
 
-Float: TypeAlias = NDArray[np.float32]
 Attend: TypeAlias = Callable[[Float, Float, Float, float], Float]
 
 QUERY_BLOCK = 64  # queries that attend at a time, so that no more than (heads, 64, keys) weights are held at once
 CACHE_SIZED = 2**16  # numbers that are bent at a time, 256 KB
-ERF_STEPS, ERF_END = 256, 4.0  # places a unit where erf is tabled, and where float32 has it at 1
 
 
 class Linear(NamedTuple):
@@ -87,6 +84,11 @@ class Model:
     activation: str = "silu"
     head: Float | None = None
 
+    @property
+    def d_head(self) -> int:
+        """Numbers in one head's q, k or v."""
+        return self.layers[0].out.weight.shape[0] // self.n_heads
+
 
 def run(
     model: Model,
@@ -109,7 +111,10 @@ def run(
     causal = model.layout != "bert"
     attention = Attention((causal_rule if causal else full_mask)(len(ids), len(ids)), switches or Switches(), on_layer)
     x = LAYOUTS[model.layout](model, ids, attention.attend)  # (tokens, d_model)
-    logits = None if model.head is None else model.head @ x[-1]  # (vocabulary, d_model) @ (d_model,) -> (vocabulary,)
+    if model.head is None:
+        return attention.records, None
+    logits = model.head @ x[-1]  # (vocabulary, d_model) @ (d_model,) -> (vocabulary,)
+    logits.flags.writeable = False
     return attention.records, logits
 
 
@@ -122,7 +127,7 @@ def llama(model: Model, ids: list[int], attend: Attend) -> Float:
     Source: Touvron et al. 2023 (LLaMA), section 2.2.
     """
     x = model.words[ids]  # (tokens, d_model)
-    turns = rotary(len(ids), model.layers[0].out.weight.shape[0] // model.n_heads, model.theta)
+    turns = rotary(len(ids), model.d_head, model.theta)  # 2 x (tokens, d_head / 2)
     for layer in model.layers:
         x = x + self_attention(rms_norm(x, layer.norm_1), model, layer, attend, turns)
         x = x + swiglu(rms_norm(x, layer.norm_2), layer.up, layer.down)
@@ -165,7 +170,7 @@ def self_attention(
 ) -> Float:
     """Let every token fetch something from the tokens it may see: (tokens, d_model) -> (tokens, d_model)."""
     n_heads, n_kv = model.n_heads, model.n_kv_heads
-    qkv = linear(x, layer.qkv).reshape(len(x), n_heads + 2 * n_kv, -1)  # (tokens, heads + 2 kv_heads, d_head)
+    qkv = linear(x, layer.qkv).reshape(len(x), -1, model.d_head)  # (tokens, heads + 2 kv_heads, d_head)
     q, k, v = np.split(qkv.swapaxes(0, 1), [n_heads, n_heads + n_kv])  # (heads or kv_heads, tokens, d_head)
     if turns is not None:
         q, k, v = rotate(q, *turns), rotate(k, *turns), v.copy()  # else v would keep the unturned q and k alive
@@ -208,16 +213,15 @@ class Attention:
             rows = slice(start, start + QUERY_BLOCK)
             mask = self._mask(layer, len(q), np.arange(q.shape[1])[rows])  # (1 or heads, rows, seen)
             seen = slice(mask.shape[2])
-            found[:, rows] = scaled_dot_product_attention(q[:, rows], k[:, seen], v[:, seen], mask=mask, scale=factor)[
-                0
-            ]
+            output, _ = scaled_dot_product_attention(q[:, rows], k[:, seen], v[:, seen], mask=mask, scale=factor)
+            found[:, rows] = output
         found[[head for number, head in self.switches.ablate if number == layer]] = 0.0
         if self.on_layer is not None:
             self.on_layer(len(self.records))
         return found
 
     def _mask(self, layer: int, n_heads: int, rows: NDArray[np.int64]) -> Float:
-        """Return (1 or heads, rows, seen), 0 where allowed and else -inf; the keys that none of the rows sees are cut."""
+        """Return (1 or heads, rows, seen): 0 where allowed, else -inf, without the keys behind all that a row sees."""
         some_heads = any(number in (None, layer) and head is not None for number, head, *_ in self.switches.forbid)
         keys = np.arange(self.mask.n_keys)
         cells = np.stack(
@@ -303,65 +307,5 @@ def swiglu(x: Float, up: Linear, down: Linear) -> Float:
 
 
 def cache_sized(x: Float) -> list[Float]:
-    """Return views of some rows of x each, few enough to stay in the processor's cache: 4 times faster on long texts."""
+    """Return x as views of some rows each that fit into the processor's cache: 4 times faster on long texts."""
     return np.array_split(x, -(-x.size // CACHE_SIZED))
-
-
-def silu(x: Float) -> Float:
-    """Return x times the logistic function of x."""
-    with np.errstate(over="ignore"):  # exp(-x) = inf far below 0, where the result is 0
-        return x / (1 + np.exp(-x))
-
-
-def gelu(x: Float) -> Float:
-    """Return x times the probability that a standard normal number is below x, by erf.
-
-    Source: Hendrycks and Gimpel 2016, section 2.
-    """
-    return x * (np.float32(0.5) * (1 + erf(x * np.float32(math.sqrt(0.5)))))
-
-
-def gelu_tanh(x: Float) -> Float:
-    """Return `gelu` as GPT-2 has it, with tanh in place of erf; at most 5e-4 apart.
-
-    Source: Hendrycks and Gimpel 2016, section 2.
-    """
-    inner = np.float32(math.sqrt(2 / math.pi)) * (x + np.float32(0.044715) * (x * x * x))
-    return np.float32(0.5) * x * (1 + np.tanh(inner))
-
-
-def relu(x: Float) -> Float:
-    """Return x, or 0 where x is below."""
-    return np.maximum(x, 0)
-
-
-def erf(x: Float) -> Float:
-    """Return the error function within 1e-7, which NumPy lacks, from a table and the slope and curve at its places.
-
-    With c the nearest place in the table and d = x - c: erf(c + d) = erf(c) + erf'(c) d (1 - c d), and erf'' = -2c erf'.
-    What is left out is below d^3 / 2 = 4e-9.
-    """
-    values, slopes = _erf_table()
-    x = np.clip(x, -ERF_END, ERF_END)
-    steps = np.rint(x * np.float32(ERF_STEPS))
-    place = steps.astype(np.intp) + int(ERF_STEPS * ERF_END)  # row of the table
-    c = steps / np.float32(ERF_STEPS)
-    d = x - c
-    return values[place] + slopes[place] * (d - c * d * d)
-
-
-@cache
-def _erf_table() -> tuple[Float, Float]:
-    """Return erf and its slope 2 / sqrt(pi) exp(-c^2) at the places c = -4, -4 + 1/256, ..., 4."""
-    places = np.arange(-ERF_STEPS * ERF_END, ERF_STEPS * ERF_END + 1) / ERF_STEPS
-    slopes = 2 / math.sqrt(math.pi) * np.exp(-(places**2))
-    return np.array([math.erf(c) for c in places], np.float32), slopes.astype(np.float32)
-
-
-ACTIVATIONS: dict[str, Callable[[Float], Float]] = {
-    "gelu": gelu,
-    "gelu_new": gelu_tanh,
-    "gelu_pytorch_tanh": gelu_tanh,
-    "relu": relu,
-    "silu": silu,
-}

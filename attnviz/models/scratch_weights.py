@@ -10,12 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
-from attnviz.models.scratch import ACTIVATIONS, Float, Layer, Linear, Model, Norm
+from attnviz.models.activations import ACTIVATIONS, Float
+from attnviz.models.scratch import Layer, Linear, Model, Norm
 
 Reader: TypeAlias = Callable[[], NDArray[Any]]
 
 PREFIXES = ("model.", "transformer.", "bert.")  # before the names of models saved with a head on top
-HEADS = {"LlamaForCausalLM", "GPT2LMHeadModel"}  # architectures that predict the next token
+# layout -> the classes of transformers, without and with an output that predicts the next token
+CLASSES = {
+    "llama": ("LlamaModel", "LlamaForCausalLM"),
+    "gpt2": ("GPT2Model", "GPT2LMHeadModel"),
+    "bert": ("BertModel",),
+}
 
 
 def readers_of(folder: Path) -> dict[str, Reader]:
@@ -98,7 +104,7 @@ class Weights:
 
     def head(self, config: Any, words: Float) -> Float | None:
         """Return the (vocabulary, d_model) output head: none, the words again, or its own."""
-        if not HEADS & set(config.architectures or ()):
+        if CLASSES[config.model_type][1] not in (config.architectures or ()):
             return None
         return words if config.tie_word_embeddings else self.take("lm_head.weight", *words.shape)
 

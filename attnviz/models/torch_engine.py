@@ -2,7 +2,6 @@
 
 import threading
 import time
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +13,7 @@ from attnviz.core.switches import Switches
 from attnviz.core.trace import LayerMaps, LayerRecord, ModelInfo, Token, Trace
 from attnviz.models.capture import Recorder, recording
 from attnviz.models.probe import Wiring, forward_inputs, own_maps
+from attnviz.models.texts import check_ablate, check_text, cut
 from attnviz.models.tokens import label_of, tokenize
 
 MAPS_LIMIT = 512  # tokens, for models that can only give all their finished maps at once
@@ -145,31 +145,7 @@ class TorchEngine:
             raise ValueError(self.info.cannot["scaled"])
         if self.model.config.is_encoder_decoder and (switches.ablate or switches.forbid):
             raise ValueError(self.info.cannot["ablate"])
-        for layer, head in switches.ablate:
-            if layer not in self.info.layers or not 0 <= head < self.info.n_heads:
-                raise ValueError(f"there is no L{layer} H{head} in {self.info.title}")
+        check_ablate(switches, self.info)
 
     def _check_places(self, switches: Switches, n_tokens: int) -> None:
         switches.check_forbid(self.info.layers, self.info.n_heads, n_tokens, n_tokens)
-
-
-def check_text(text: str) -> None:
-    """Raise ValueError unless the text has a visible character.
-
-    >>> check_text("it")
-    """
-    if not isinstance(text, str):
-        raise ValueError(f"text must be a string, got {type(text).__name__}")
-    if not any(unicodedata.category(letter)[0] not in "ZC" for letter in text):
-        raise ValueError("there is no visible character in the text; type a sentence")
-
-
-def cut(tokens: tuple[Token, ...], limit: int) -> tuple[tuple[Token, ...], int]:
-    """Return at most `limit` tokens and how many were cut; special tokens that the tokenizer put last stay."""
-    if len(tokens) <= limit:
-        return tokens, 0
-    n_tail = 0
-    while n_tail < len(tokens) and tokens[-1 - n_tail].special and tokens[-1 - n_tail].text == "":
-        n_tail += 1
-    kept = (*tokens[: limit - n_tail], *tokens[len(tokens) - n_tail :])
-    return tuple(replace(token, index=i) for i, token in enumerate(kept)), len(tokens) - limit

@@ -37,12 +37,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
 
 
+def find_chromium() -> str | None:
+    """Return the path of an installed Chromium or Chrome, or None."""
+    found = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    return str(CHROMIUM_ON_MAC) if found is None and CHROMIUM_ON_MAC.exists() else found
+
+
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
     """Return the installed Chromium or Chrome; without one skip the test, and on CI fail it."""
-    found = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
-    if found is None and CHROMIUM_ON_MAC.exists():
-        found = str(CHROMIUM_ON_MAC)
+    found = find_chromium()
     if found is None:
         sentence = f"no browser to test in: install one of {', '.join(CHROMIUM_NAMES)}"
         (pytest.fail if os.environ.get("CI") else pytest.skip)(sentence)
