@@ -17,13 +17,13 @@ from attnviz.core.trace import LayerMaps, Token
 from tests.core.made_traces import made_tokens, made_trace, random_trace, random_weights
 
 RNG = np.random.default_rng(8)
-WORDS = ["Now", " a", " (", "b", " c", ")", ",", " a", " d", ".", " c", " a"]
-IDS = [0, 1, 2, 3, 4, 5, 6, 1, 7, 8, 4, 1]
+WORDS = ["Now", " a", " (", "b", " c", ")", ",", " a", " d", ",", " c", " a"]
+IDS = [0, 1, 2, 3, 4, 5, 6, 1, 7, 6, 4, 1]
 TOKENS = made_tokens(IDS, texts=WORDS)
 TARGETS = {  # query -> keys, by hand
     "previous": {query: [query - 1] for query in range(2, 12)},
     "own": {query: [query] for query in range(1, 12)},
-    "induction": {7: [2], 10: [5], 11: [2, 8]},
+    "induction": {7: [2], 9: [7], 10: [5], 11: [2, 8]},
     "same": {7: [1], 10: [4], 11: [1, 7]},
     "delimiters": {6: [6], 7: [6], 8: [6], 9: [6, 9], 10: [6, 9], 11: [6, 9]},
     "brackets": {5: [2]},

@@ -325,7 +325,7 @@ def test_here_names_what_a_head_does():
     n = len(IDS)
     rest = np.tile(np.eye(n)[0], (n, 1))
     assert (found := here(0.98 * rest + 0.02 * np.eye(n), tokens)).kind == "rest"
-    assert "98 %" in found.sentence and tokens[0].label in found.sentence
+    assert "98 %" in found.sentence and tokens[0].label in found.sentence and found.cell == (1, 1)
     back = np.vstack([np.eye(n)[0], np.eye(n)[:-1]])
     assert (found := here(back, tokens)).kind == "previous" and found.value == 1 and found.n == n - 2
     assert here(np.tri(n) / np.arange(1, n + 1)[:, None], tokens).kind == "even"

@@ -86,6 +86,11 @@ def test_weight_counts_equal_numpy_on_allowed_cells(causal, bins, monkeypatch):
     assert_counts(found, cells)
 
 
+def test_weights_next_to_an_edge_go_to_their_own_side():
+    weights = np.array([[[0.7, 0.3], [0.1, 0.9]]], np.float32)  # 0.7 in float32 is below 7/10, and so on
+    assert_counts(weight_counts(made_trace({0: LayerMaps(weights, full_mask(2, 2))}), [(0, 0)], bins=10), weights)
+
+
 def test_weight_counts_of_some_heads_with_a_look_forbidden():
     trace = random_trace(9)
     switches = Switches(forbid=frozenset({(1, 0, 5, 2), (0, 1, 1, 0)}), temperature=0.5)
