@@ -268,7 +268,7 @@ class Trace:
         """
         if self.next_logits is None:
             raise ValueError(f"{self.model.title} has no next-token output: it is not a language model head")
-        return softmax(self.next_logits.astype(np.float64))
+        return np.asarray(softmax(self.next_logits.astype(np.float64)), np.float64)
 
     def next_tokens(self, n: int = 5) -> list[tuple[str, float]]:
         """Return the n likeliest next tokens after the last one, as (label, probability), likeliest first.
@@ -322,7 +322,7 @@ class Trace:
     def _part(self, part: str | None) -> str:
         if part is None and len(self.parts) == 1:
             return self.parts[0]
-        if part not in self.records:
+        if part is None or part not in self.records:
             raise ValueError(f"part must be one of {', '.join(self.parts)}; got {part!r}")
         return part
 

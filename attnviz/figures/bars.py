@@ -58,13 +58,13 @@ def next_token_bars(
     )
     down = token_axis([label for label, _ in rows], title="next token")
     highest = max(max(candidates.values(), default=0.0) for candidates in series)
-    figure.update_layout(
-        barmode="group",
-        bargap=0.25,
-        showlegend=len(series) > 1,
-        yaxis=down | {"range": [len(rows) - 0.5, -0.5], "fixedrange": True, "ticks": ""},
-        xaxis={"range": [0, 130 * (highest or 0.01)], "title": {"text": "probability in %"}, "fixedrange": True},
-    )
+    layout = {
+        "barmode": "group",
+        "bargap": 0.25,
+        "showlegend": len(series) > 1,
+        "yaxis": down | {"range": [len(rows) - 0.5, -0.5], "fixedrange": True, "ticks": ""},
+        "xaxis": {"range": [0, 130 * (highest or 0.01)], "title": {"text": "probability in %"}, "fixedrange": True},
+    }
     notes = ["A missing bar: that list of the most probable tokens doesn't have the token."]
     texts: Settings = {
         "title": title,
@@ -74,7 +74,7 @@ def next_token_bars(
     }
     legend = 2 * label_size if len(series) > 1 else 0
     needed = 120 + legend + round(len(rows) * label_size * (1 + 1.4 * len(series)))
-    return finish(figure, theme=look, label_size=label_size, height=height or needed, top=legend, **texts)
+    return finish(figure, layout, theme=look, label_size=label_size, height=height or needed, top=legend, **texts)
 
 
 def row_bars(
@@ -124,14 +124,15 @@ def row_bars(
             for row, name, marker in zip(rows, names, _markers(look), strict=False)
         ]
     )
-    figure.update_layout(
-        barmode="group",
-        bargap=0.15,
-        showlegend=len(rows) > 1,
-        xaxis=token_axis(key_labels, start=key_start, title=KEY_AXIS) | {"autotickangles": [0, -60], "showline": True},
-        yaxis={"range": list(value_range), "title": {"text": "weight"}, "showgrid": True, "fixedrange": True},
-        shapes=[_band(first, last, look) for first, last in _runs(~visible)],
-    )
+    layout = {
+        "barmode": "group",
+        "bargap": 0.15,
+        "showlegend": len(rows) > 1,
+        "xaxis": token_axis(key_labels, start=key_start, title=KEY_AXIS)
+        | {"autotickangles": [0, -60], "showline": True},
+        "yaxis": {"range": list(value_range), "title": {"text": "weight"}, "showgrid": True, "fixedrange": True},
+        "shapes": [_band(first, last, look) for first, last in _runs(~visible)],
+    }
     title = title or f"What “{query_label}” looks at"
     best = int(np.where(visible, rows[0], -1).argmax())
     texts: Settings = {
@@ -143,7 +144,7 @@ def row_bars(
     }
     legend = 2 * label_size if len(rows) > 1 else 0
     needed = 250 + 8 * label_size
-    return finish(figure, theme=look, label_size=label_size, height=height or needed, top=legend, **texts)
+    return finish(figure, layout, theme=look, label_size=label_size, height=height or needed, top=legend, **texts)
 
 
 def percent(share: float) -> str:

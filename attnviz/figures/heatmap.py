@@ -126,18 +126,18 @@ def head_map(
     low, high = value_range or _default_range(drawn)
     bar = colour_bar(bar_title or _BAR_TITLES[kind], label_size, low, high, by_root=scale == "sqrt")
     figure = go.Figure(_traces(drawn, look, low, high, bar))
-    figure.update_layout(
-        square_cells(
-            token_axis(key_labels, start=key_start, title=KEY_AXIS, max_labels=max_labels),
-            token_axis(query_labels, start=query_start, title=QUERY_AXIS, max_labels=max_labels),
-        ),
-        shapes=_shapes(drawn, look, highlight_query, marked, forbidden),
+    layout: Settings = square_cells(
+        token_axis(key_labels, start=key_start, title=KEY_AXIS, max_labels=max_labels),
+        token_axis(query_labels, start=query_start, title=QUERY_AXIS, max_labels=max_labels),
     )
+    layout |= {"shapes": _shapes(drawn, look, highlight_query, marked, forbidden)}
+    layout |= {"plot_bgcolor": look.masked, "dragmode": "zoom"}
     notes = _notes(drawn, low, high)
     texts: Settings = {"title": title, "alt": _alt(drawn, title), "how_to_read": _READING[kind], "notes": notes}
     needed = 680 + 20 * max(0, label_size - 13)
-    finish(figure, theme=look, label_size=label_size, height=height or needed, top=4 * label_size, **texts)
-    return figure.update_layout(plot_bgcolor=look.masked, dragmode="zoom")
+    return finish(
+        figure, layout, theme=look, label_size=label_size, height=height or needed, top=4 * label_size, **texts
+    )
 
 
 def first_column_share(weights: ArrayLike, allowed: ArrayLike | None = None) -> float:

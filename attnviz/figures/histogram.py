@@ -171,12 +171,16 @@ def _histogram(
         raise ValueError(f"on a logarithmic axis the first edge must be above 0, got {bins[0]:g}")
     look = theme_of(theme)
     figure = _overlaid_bars(counts, bins, names, unit, look)
-    figure.update_layout(
-        xaxis=_value_axis(bins, value_name, label_size, log_values), yaxis=_count_axis(unit, count_range, log_counts)
-    )
+    layout = {
+        "barmode": "overlay",
+        "bargap": 0,
+        "xaxis": _value_axis(bins, value_name, label_size, log_values),
+        "yaxis": _count_axis(unit, count_range, log_counts),
+    }
     notes = _notes(counts, names, unit, left_out, n_not_finite)
     return finish(
         figure,
+        layout,
         theme=look,
         title=title,
         alt=_alt(title, counts, bins, names, unit, value_name),
@@ -213,7 +217,7 @@ def _overlaid_bars(
         "line": {"color": look.second, "width": 2},
         "pattern": {"shape": "/", "fgcolor": look.second, "bgcolor": "rgba(0,0,0,0)", "size": 7, "solidity": 0.25},
     }
-    figure = go.Figure(layout={"barmode": "overlay", "bargap": 0})
+    figure = go.Figure()
     for count, name, marker in zip(counts, names, (full, hatched), strict=False):
         filled = count > 0  # an outlined bar of height 0 would be a line along the axis
         hover = f"%{{customdata[0]:.3~g}} to %{{customdata[1]:.3~g}}: %{{y}} {escape(unit)}, {escape(name)}"

@@ -66,11 +66,11 @@ def overview(
     colours = sequential(look.weight, power=2 if scale == "sqrt" else 1)
     bar = colour_bar("weight: share of the row", label_size, 0, 1, by_root=scale == "sqrt")
     figure = go.Figure(_hover_cells(grid, layers, n_heads, across, colorscale=colours, colorbar=bar))
-    figure.update_layout(
-        head_axes(layers, n_heads, across),
-        images=[_image(_pixels(grid, np.sqrt if scale == "sqrt" else np.positive), _palette(look), grid.shape[:2])],
-        shapes=head_frames(marked, layers, n_heads, across, look.accent),
-    )
+    pixels = _pixels(grid, np.sqrt if scale == "sqrt" else np.positive)
+    layout = head_axes(layers, n_heads, across) | {
+        "images": [_image(pixels, _palette(look), grid.shape[:2])],
+        "shapes": head_frames(marked, layers, n_heads, across, look.accent),
+    }
     n_drawn = int(np.isfinite(maps).any(axis=(2, 3)).sum())
     texts: Settings = {
         "title": title,
@@ -82,7 +82,9 @@ def overview(
         else [],
     }
     needed = 80 + 6 * label_size + (44 if across == "layers" else 38) * len(grid)
-    return finish(figure, theme=look, label_size=label_size, height=height or needed, top=4 * label_size, **texts)
+    return finish(
+        figure, layout, theme=look, label_size=label_size, height=height or needed, top=4 * label_size, **texts
+    )
 
 
 def _checked(thumbnails: ArrayLike, layers: Sequence[int]) -> NDArray[np.float32]:

@@ -63,9 +63,8 @@ def layers_by_heads(
         colorbar=colour_bar(bar_title, label_size, low, high),
     )
     n_heads = numbers.shape[1]
-    figure.update_layout(
-        head_axes(layers, n_heads, across), shapes=head_frames(marked, layers, n_heads, across, look.accent)
-    )
+    layout = head_axes(layers, n_heads, across)
+    layout |= {"shapes": head_frames(marked, layers, n_heads, across, look.accent)}
     texts = {
         "title": title,
         "alt": _alt(numbers, layers, title, bar_title),
@@ -75,7 +74,9 @@ def layers_by_heads(
     }
     n_down = len(layers) if across == "heads" else n_heads
     needed = 80 + 6 * label_size + max(24, round(1.3 * label_size)) * n_down
-    return finish(figure, theme=look, label_size=label_size, height=height or needed, top=4 * label_size, **texts)
+    return finish(
+        figure, layout, theme=look, label_size=label_size, height=height or needed, top=4 * label_size, **texts
+    )
 
 
 def heads_changed(

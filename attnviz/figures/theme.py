@@ -10,6 +10,7 @@ import textwrap
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import plotly.graph_objects as go
@@ -165,6 +166,7 @@ def check_names(names: Sequence[str]) -> None:
 
 def finish(
     figure: go.Figure,
+    layout: Settings,
     *,
     theme: Theme,
     title: str,
@@ -175,10 +177,13 @@ def finish(
     notes: Sequence[str] = (),
     top: int = 0,
 ) -> go.Figure:
-    """Give a figure its type, title, notes and description, and return it.
+    """Give a figure its layout, type, title, notes and description, and return it.
+
+    All of the layout is set at once: plotly checks a layout as a whole, which takes some milliseconds each time.
 
     Args:
-        figure: changed in place.
+        figure: changed in place; what its layout held before is gone.
+        layout: axes, shapes and what else is the picture's own.
         theme: colours.
         title: plain text; escaped here.
         alt: what the picture shows, for readers who don't see it; plain text, kept in `figure.layout.meta["alt"]` with
@@ -199,15 +204,16 @@ def finish(
     small = "<br>".join(wrap(note, label_size) for note in notes)
     titles = 1.3 * (title_size * _n_lines(head) + label_size * (_n_lines(small) + bool(small)))
     pad = 6 if _n_lines(head) < 2 else 6 + 0.7 * title_size  # plotly.js 4.1 sets a broken title 0.7 em too high
-    figure.update_layout(
-        template=_template(theme, label_size),
-        height=height,
-        title={"text": head, "font": {"size": title_size, "weight": 600}, "pad": {"t": pad}},
-        margin={"l": 8, "r": 16, "t": round(titles) + top + 14, "b": 8},
-        meta={"alt": " ".join([alt, *notes]), "how_to_read": how_to_read, "notes": list(notes), "theme": theme.name},
-    )
+    heading: Settings = {"text": head, "font": {"size": title_size, "weight": 600}, "pad": {"t": pad}}
     if small:
-        figure.layout.title.subtitle = {"text": small, "font": {"size": label_size}}
+        heading["subtitle"] = {"text": small, "font": {"size": label_size}}
+    figure.layout = layout | {
+        "template": _template(theme, label_size),
+        "height": height,
+        "title": heading,
+        "margin": {"l": 8, "r": 16, "t": round(titles) + top + 14, "b": 8},
+        "meta": {"alt": " ".join([alt, *notes]), "how_to_read": how_to_read, "notes": list(notes), "theme": theme.name},
+    }
     return figure
 
 
@@ -255,6 +261,7 @@ def _n_lines(wrapped: str) -> int:
     return 1 + wrapped.count("<br>") if wrapped else 0
 
 
+@cache
 def _template(theme: Theme, label_size: int) -> go.layout.Template:
     axis = {
         "automargin": True,

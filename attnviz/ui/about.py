@@ -53,7 +53,9 @@ def guesses(visit: Visit) -> None:
         return
     changed = visit.after is not visit.rest
     before, after = visit.rest.next_tokens(N_GUESSES), visit.after.next_tokens(N_GUESSES) if changed else None
-    draw(next_token_bars(before, after, theme=visit.theme, title=""), "next-tokens", f"next token {visit.info.name}")
+    key = ("next", visit.choice, visit.text, visit.after.switches, visit.theme)
+    figure = cache.results().get(key, lambda: next_token_bars(before, after, theme=visit.theme, title=""))
+    draw(figure, "next-tokens", f"next token {visit.info.name}")
     if changed:
         st.caption(plain(_what_happened(visit)))
     elif visit.switched:

@@ -99,7 +99,7 @@ def _tile(visit: Visit) -> None:
     )
     draw(figure, "head-map", f"{visit.name} {visit.info.name}")
     cell_picker("head-map", part.start, on_pick=_pick, key="pick-cell")
-    _say(visit, weights, allowed, view, figure.layout.meta["notes"])
+    _say(visit, weights, allowed, view)
     _cell(visit)
 
 
@@ -156,8 +156,8 @@ def draw(figure, key: str, filename: str) -> None:
     )
 
 
-def _say(visit: Visit, weights: np.ndarray, allowed: np.ndarray, view: str, notes: list[str]) -> None:
-    sentences = list(notes)
+def _say(visit: Visit, weights: np.ndarray, allowed: np.ndarray, view: str) -> None:
+    sentences = []
     sums = weights.sum(axis=1)
     part = window(visit)
     _, keys = visit.after.tokens_of(visit.part)

@@ -70,7 +70,7 @@ def test_histogram_counts_and_names_what_is_not_finite(values, odd, bins):
 
 
 def assert_counts(found: Histogram, values) -> None:
-    counts, _ = np.histogram(values, bins=len(found.counts), range=(0, 1))
+    counts, _ = np.histogram(np.asarray(values, np.float64), bins=len(found.counts), range=(0, 1))
     np.testing.assert_array_equal(found.counts, counts)
 
 
