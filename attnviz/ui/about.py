@@ -7,8 +7,9 @@ from attnviz.core.battery import battery_texts, known_for
 from attnviz.core.describe import here
 from attnviz.figures import next_token_bars
 from attnviz.ui import cache
+from attnviz.ui.charts import draw
 from attnviz.ui.controls import plain
-from attnviz.ui.picture import draw, head_weights
+from attnviz.ui.picture import head_weights
 from attnviz.ui.visit import Visit
 
 N_GUESSES = 6
@@ -55,7 +56,14 @@ def guesses(visit: Visit) -> None:
     before, after = visit.rest.next_tokens(N_GUESSES), visit.after.next_tokens(N_GUESSES) if changed else None
     key = ("next", visit.choice, visit.text, visit.after.switches, visit.theme)
     figure = cache.results().get(key, lambda: next_token_bars(before, after, theme=visit.theme, title=""))
-    draw(figure, "next-tokens", f"next token {visit.info.name}")
+    rows = [("as the model is", *pair) for pair in before] + [("switched", *pair) for pair in after or ()]
+    names = ("model", "next token", "probability")
+    draw(
+        figure,
+        "next-tokens",
+        f"next token {visit.info.name}",
+        lambda: dict(zip(names, zip(*rows, strict=True), strict=True)),
+    )
     if changed:
         st.caption(plain(_what_happened(visit)))
     elif visit.switched:

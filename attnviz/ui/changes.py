@@ -5,8 +5,8 @@ import streamlit as st
 from attnviz.core.heads import map_change, strongest
 from attnviz.figures import heads_changed
 from attnviz.ui import cache
+from attnviz.ui.charts import draw, heads_table
 from attnviz.ui.controls import plain
-from attnviz.ui.picture import draw
 from attnviz.ui.visit import Visit
 
 CAVEAT = (
@@ -31,7 +31,7 @@ def changes(visit: Visit) -> None:
     with map_box:
         off = sorted(visit.switches.ablate)
         figure = heads_changed(change, layers, switched=off, title="", theme=visit.theme)
-        draw(figure, "heads-changed", f"heads changed {visit.info.name}")
+        draw(figure, "heads-changed", f"heads changed {visit.info.name}", lambda: heads_table(change, layers))
         st.caption(
             "How much of a head's weight went to other keys, in the mean over its rows: 0 nothing moved, 1 all of it."
         )

@@ -1,11 +1,15 @@
 """The selected head as a heatmap, and one cell of it under the glass."""
 
+from functools import partial
+
 import numpy as np
 import streamlit as st
 
 from attnviz.core.pooling import pool_largest
+from attnviz.core.trace import Token
 from attnviz.figures import first_column_share, head_map
 from attnviz.ui import state
+from attnviz.ui.charts import draw, map_table
 from attnviz.ui.components.cell_picker import cell_picker
 from attnviz.ui.controls import plain
 from attnviz.ui.examples import example_of
@@ -97,7 +101,8 @@ def _tile(visit: Visit) -> None:
         theme=visit.theme,
         height=_height(len(queries)),
     )
-    draw(figure, "head-map", f"{visit.name} {visit.info.name}")
+    table = partial(map_table, weights, allowed, queries, keys)
+    draw(figure, "head-map", f"{visit.name} {visit.info.name}", table)
     cell_picker("head-map", part.start, on_pick=_pick, key="pick-cell")
     _say(visit, weights, allowed, view)
     _cell(visit)
@@ -119,7 +124,9 @@ def _whole(visit: Visit) -> None:
         bar_title="largest weight",
         height=_height(pooled.shape[0]),
     )
-    draw(figure, "head-map", f"{visit.name} {visit.info.name}")
+    rows = [Token(i, 0, name, "", 0, 0, False) for i, name in enumerate(names)]
+    table = partial(map_table, pooled, seen, rows[: pooled.shape[0]], rows[: pooled.shape[1]])
+    draw(figure, "head-map", f"{visit.name} {visit.info.name}", table)
     st.caption(f"Each square is the largest weight of {block} x {block} tokens. Show a part to see single tokens.")
 
 
@@ -141,18 +148,6 @@ def _part_box(n_tokens: int) -> None:
         format_func=lambda s: f"all {n_tokens:,}, pooled" if s is None else f"{s} to {min(s + PART, n_tokens) - 1}",
         label_visibility="collapsed",
         width=180,
-    )
-
-
-def draw(figure, key: str, filename: str) -> None:
-    """Show a figure that is already in the page's theme, with its description for screen readers."""
-    options = {"format": "svg", "filename": f"attnviz {filename}", "scale": 2}
-    st.plotly_chart(
-        figure,
-        key=key,
-        theme=None,
-        alt=figure.layout.meta["alt"],
-        config={"toImageButtonOptions": options, "displaylogo": False},
     )
 
 

@@ -1,12 +1,15 @@
 """How sharp the softmax is, with the model's factor 1/√d and without it, on the same q and k."""
 
+from functools import partial
+
+import numpy as np
 import streamlit as st
 
-from attnviz.core.saturation import LARGEST_NORM, Saturation, SaturationReport, histogram, saturation_report
+from attnviz.core.saturation import LARGEST_NORM, Histogram, Saturation, SaturationReport, histogram, saturation_report
 from attnviz.figures import gradient_histogram, saturation_histogram
 from attnviz.ui import cache
+from attnviz.ui.charts import draw
 from attnviz.ui.controls import plain
-from attnviz.ui.picture import draw
 from attnviz.ui.visit import Visit
 
 SCOPES = {"hide": "hide", "head": "this head", "layer": "its layer", "all": "all heads"}
@@ -65,7 +68,7 @@ def _weights(visit: Visit, report: SaturationReport) -> None:
         title="Weights of allowed cells",
         theme=visit.theme,
     )
-    draw(figure, "histogram-weights", f"weights {visit.info.name}")
+    draw(figure, "histogram-weights", f"weights {visit.info.name}", partial(_table, a, b))
 
 
 def _maxima(visit: Visit, report: SaturationReport) -> None:
@@ -73,13 +76,18 @@ def _maxima(visit: Visit, report: SaturationReport) -> None:
     figure = saturation_histogram(
         a.counts, b.counts, a.edges, names=NAMES, title="Largest weight of each row", theme=visit.theme
     )
-    draw(figure, "histogram-maxima", f"row maxima {visit.info.name}")
+    draw(figure, "histogram-maxima", f"row maxima {visit.info.name}", partial(_table, a, b))
 
 
 def _norms(visit: Visit, report: SaturationReport) -> None:
     a, b = (histogram(side.norms, high=LARGEST_NORM) for side in (report.before, report.after))
     figure = gradient_histogram(a.counts, b.counts, a.edges, names=NAMES, theme=visit.theme)
-    draw(figure, "histogram-gradient", f"softmax gradient {visit.info.name}")
+    draw(figure, "histogram-gradient", f"softmax gradient {visit.info.name}", partial(_table, a, b))
+
+
+def _table(before: Histogram, after: Histogram) -> dict[str, np.ndarray]:
+    edges = before.edges.round(4)
+    return {"from": edges[:-1], "to": edges[1:], NAMES[0]: before.counts, NAMES[1]: after.counts}
 
 
 def _shares(report: SaturationReport) -> str:

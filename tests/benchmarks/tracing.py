@@ -1,6 +1,7 @@
 """A trace against a plain fused pass and against eager attention with all its maps, on SmolLM2-135M-Instruct."""
 
 import gc
+from functools import partial
 from typing import Any
 
 import torch
@@ -50,7 +51,7 @@ def measure() -> dict[str, Any]:
     found: dict[str, Any] = {"model": engine.info.title, "revision": engine.info.revision}
     for n_tokens, rounds in ((256, 9), (1024, 5), (2048, 3)):
         ways = ("plain", "trace") if n_tokens == 256 else ("plain", "trace", "eager")
-        seconds = in_turn(rounds, **{how: lambda how=how: run(engine, how, n_tokens) for how in ways})
+        seconds = in_turn(rounds, **{how: partial(run, engine, how, n_tokens) for how in ways})
         gc.collect()
         row: dict[str, Any] = {f"{how}_seconds": median(seconds[how]) for how in ways}
         row["trace_over_plain"] = ratio(seconds["trace"], seconds["plain"])

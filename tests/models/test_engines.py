@@ -10,10 +10,8 @@ import attnviz
 from attnviz import Switches
 
 TEXT = "w1 w2 w3 <br> w1 w2 $x$ w7 w9 w1"
-LISTENED = (
-    "llama mistral_sw4 gemma2 gemma2_nocap gptoss gpt2 gpt2_inv opt qwen3next bert albert distilbert modernbert"
-).split()
-DECODERS = "llama mistral_sw4 gemma2 gptoss gpt2 gpt2_inv opt qwen3next".split()
+DECODERS = ("llama", "mistral_sw4", "gemma2", "gptoss", "gpt2", "gpt2_inv", "opt", "qwen3next")
+LISTENED = (*DECODERS, "gemma2_nocap", "bert", "albert", "distilbert", "modernbert")
 SCRIPTS = (
     "The animal didn't cross the street because it was too tired",
     "Die Würde des Menschen ist unantastbar, naïve café 👍",
@@ -288,7 +286,9 @@ def test_a_forbidden_look_is_gone_and_the_row_shares_its_weight(name, engine_of)
         np.testing.assert_allclose(found[:9], before[:9], atol=1e-6)
     np.testing.assert_allclose(rest.weights(0, 1, switches=switches), rest.weights(0, 1))
     everywhere = Switches(forbid={(None, None, 9, 4)})
-    assert all((engine.trace(TEXT, switches=everywhere).layer_weights(l)[:, 9, 4] == 0).all() for l in rest.layers)
+    trace = engine.trace(TEXT, switches=everywhere)
+    for layer in trace.layers:
+        assert (trace.layer_weights(layer)[:, 9, 4] == 0).all()
 
 
 def test_a_query_keeps_at_least_one_key(engine_of):
