@@ -302,10 +302,11 @@ class Trace:
         switches = self._switches(record, switches, part)
         numbers = np.arange(record.shape[0])[heads]
         rows, columns = _indices(queries, record.shape[1]), np.arange(record.shape[2])
-        kv = numbers // (record.shape[0] // record.k.shape[0])
-        scores = np.stack([record.q[h][rows] @ record.k[g].T for h, g in zip(numbers, kv, strict=True)])
-        if switches.scaled:
-            scores *= np.float32(record.scale)  # (heads, queries, keys), as all below
+        factor = np.float32(record.scale if switches.scaled else 1.0)
+        scores = np.empty((len(numbers), len(rows), len(columns)), np.float32)  # (heads, queries, keys), as all below
+        for i, head in enumerate(numbers):
+            kv = head // (record.shape[0] // record.k.shape[0])
+            np.matmul(record.q[head, queries or slice(None)] * factor, record.k[kv].T, out=scores[i])
         if record.softcap is not None:
             scores = np.float32(record.softcap) * np.tanh(scores / np.float32(record.softcap))
         if record.bias is not None:
@@ -313,10 +314,11 @@ class Trace:
             scores += own[:, rows]
         if switches.temperature != 1.0:
             scores /= np.float32(switches.temperature)
-        shared = None if switches.forbid else ~allowed_cells(record.mask, switches, layer, 0, rows, columns)
+        if not switches.forbid:
+            np.copyto(scores, -np.inf, where=~allowed_cells(record.mask, switches, layer, 0, rows, columns))
+            return scores
         for i, head in enumerate(numbers):
-            hidden = shared if shared is not None else ~allowed_cells(record.mask, switches, layer, head, rows, columns)
-            scores[i][hidden] = -np.inf
+            scores[i][~allowed_cells(record.mask, switches, layer, head, rows, columns)] = -np.inf
         return scores
 
     def _part(self, part: str | None) -> str:

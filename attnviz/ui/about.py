@@ -75,7 +75,7 @@ def _what_happened(visit: Visit) -> str:
     best = int(np.argmax(before))
     rank = int((after > after[best]).sum()) + 1
     label = visit.rest.label_of(best)
-    return f"{label}: {_percent(before[best])} before, {_percent(after[best])} now, rank {rank:,} of {len(after):,}."
+    return f"“{label}”: {_percent(before[best])} before, {_percent(after[best])} now, rank {rank:,} of {len(after):,}."
 
 
 def _percent(share: float) -> str:

@@ -254,7 +254,9 @@ def _rest() -> None:
 def _name_look(word: str) -> str:
     layer, head, query, key = state.FIELDS["forbid"].read(word)[0]
     where = "everywhere" if layer is None else f"L{layer}" if head is None else f"L{layer} H{head}"
-    return f"{query} → {key}, {where} ✕"
+    tokens = st.session_state.visit.rest.tokens if st.session_state.get("visit") else ()
+    names = [f"{tokens[i].label} ({i})" if i < len(tokens) else str(i) for i in (query, key)]
+    return plain(f"{names[0]} → {names[1]}, {where} ✕")
 
 
 def _ratio(scale: float | None) -> str:

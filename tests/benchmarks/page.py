@@ -79,9 +79,9 @@ def measure() -> dict[str, Any]:
     return found
 
 
-def open_page(browser: Any, address: str) -> Any:
+def open_page(browser: Any, address: str, **options: Any) -> Any:
     """Open a page of 1400 x 1000 and wait until its map is drawn and nothing runs."""
-    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page = browser.new_page(viewport={"width": 1400, "height": 1000}, **options)
     page.goto(address)
     page.wait_for_selector(".st-key-head-map .js-plotly-plot .main-svg", timeout=120_000)
     settle(page)

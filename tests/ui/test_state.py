@@ -1,0 +1,258 @@
+"""What a visitor chose, as text in the page's address and back again."""
+
+import base64
+import os
+import tracemalloc
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnviz.ui import state
+from attnviz.ui.state import (
+    FIELDS,
+    LANDING,
+    MOST_TEXT,
+    PACKED_TEXT,
+    PLAIN_TEXT,
+    fits_address,
+    pack_text,
+    unpack_text,
+)
+
+VALUES = {  # one value or more a field, none of them the default
+    "model": ["minilm", "a/b", "~/my models/é"],
+    "precision": ["bfloat16", "float16"],
+    "text": ["東京 <b>&amp;=?#%", "two\nlines\tand a tab", ""],
+    "part": ["encoder", "decoder", "cross"],
+    "layer": [0, 29],
+    "head": [0, 11],
+    "causal": ["on", "off"],
+    "temperature": ["off", "0.25", "8"],
+    "off": [[(13, 8)], [(0, 0), (29, 8)]],
+    "forbid": [[(13, 8, 10, 3)], [(None, None, 5, 0), (4, None, 2, 1)]],
+    "acts": ["pass"],
+    "colours": ["sqrt", "without_first"],
+    "measure": ["entropy", "distance", "first_token", "previous_token", "largest"],
+    "order": ["measure"],
+    "view": ["before", "difference"],
+    "strip": ["lines"],
+    "histogram": ["head", "layer", "all"],
+    "query": [0, 300],
+    "key": [0, 300],
+    "zoom": [0, 48],
+}
+NONSENSE = {
+    "precision": ["float64", "Float32"],
+    "part": ["tail"],
+    "layer": ["-1", "1.5", "", "x", "٣", "1e9", "9999999"],
+    "head": ["H4"],
+    "causal": ["True"],
+    "temperature": ["0", "-1", "nan", "inf", "warm", "1e-300"],
+    "off": ["1", "1.2.3", "a.b", "all.3", "1.2_x"],
+    "forbid": ["1.2.3", "1.2.all.3", "1.2.3.4.5", "everything"],
+    "acts": ["both"],
+    "colours": ["rainbow"],
+    "measure": ["beauty"],
+    "order": ["random"],
+    "view": ["both"],
+    "strip": ["none"],
+    "histogram": ["some"],
+    "query": ["-1", "it"],
+    "key": ["0x10"],
+    "zoom": ["near"],
+    "z": ["not a packed text", "é", "AAAA"],
+}
+CASES = [(name, value) for name, values in VALUES.items() for value in values]
+BAD_CASES = [(name, text) for name, texts in NONSENSE.items() for text in texts]
+
+plain_texts = st.text(st.characters(exclude_categories=["Cs"]))  # lone surrogates can't be sent by a browser
+
+
+class Session(dict):
+    """Stands in for streamlit's session: a mapping whose keys are attributes too."""
+
+    __getattr__ = dict.__getitem__
+    __setattr__ = dict.__setitem__
+
+
+class Address(dict):
+    """Stands in for streamlit's query parameters."""
+
+    def to_dict(self) -> dict[str, str]:
+        return dict(self)
+
+    def from_dict(self, params: dict[str, str]) -> None:
+        self.clear()
+        self.update(params)
+
+
+class Visit:
+    """A browser tab on a page that only reads and writes its address."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, address: dict[str, str]) -> None:
+        self.monkeypatch = monkeypatch
+        self.session_state = Session()
+        self.query_params = Address(address)
+        self.run()
+
+    def run(self) -> None:
+        self.monkeypatch.setattr(state, "st", self)
+        state.restore()
+        self.seen = state.take_notes()
+        state.remember()
+
+
+@pytest.fixture
+def open_link(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Visit]:
+    """Return a function that opens a tab with an address and runs its page once."""
+    return lambda **address: Visit(monkeypatch, address)
+
+
+def chosen(visit: Visit) -> dict[str, Any]:
+    return {name: visit.session_state[name] for name in FIELDS}
+
+
+def defaults() -> dict[str, Any]:
+    return {name: field.default for name, field in FIELDS.items()}
+
+
+def bomb(n_bytes: int) -> str:
+    """Return a small packed text that unfolds to many bytes."""
+    return base64.urlsafe_b64encode(zlib.compress(bytes(n_bytes), 9)).decode("ascii").rstrip("=")
+
+
+def test_every_field_has_a_value_to_test_with() -> None:
+    assert VALUES.keys() == FIELDS.keys()
+    assert all(value != FIELDS[name].default for name, value in CASES)
+
+
+@pytest.mark.parametrize(("name", "value"), CASES)
+def test_a_choice_survives_writing_and_reading(name: str, value: Any) -> None:
+    assert FIELDS[name].read(FIELDS[name].write(value)) == value
+
+
+@pytest.mark.parametrize(("name", "value"), CASES)
+def test_a_link_opened_elsewhere_gives_the_same_choice_and_nothing_else(
+    open_link: Callable[..., Visit], name: str, value: Any
+) -> None:
+    first = open_link()
+    first.session_state[name] = value
+    first.run()
+    assert set(first.query_params) == {name}
+    second = open_link(**first.query_params)
+    assert chosen(second) == defaults() | {name: value}
+    assert second.query_params == first.query_params
+    assert second.seen == []
+
+
+def test_all_choices_fit_into_one_link(open_link: Callable[..., Visit]) -> None:
+    values = {name: values[-1] for name, values in VALUES.items()}
+    first = open_link()
+    for name, value in values.items():
+        first.session_state[name] = value
+    first.run()
+    assert chosen(open_link(**first.query_params)) == values
+
+
+def test_the_page_at_rest_has_a_bare_address(open_link: Callable[..., Visit]) -> None:
+    visit = open_link()
+    assert visit.query_params == {}
+    assert chosen(visit) == defaults()
+    assert visit.session_state.draft == LANDING
+
+
+@pytest.mark.parametrize(("name", "text"), BAD_CASES)
+def test_nonsense_falls_back_with_a_note_and_leaves_the_rest(
+    open_link: Callable[..., Visit], name: str, text: str
+) -> None:
+    visit = open_link(**{name: text, "model": "minilm"})
+    assert chosen(visit) == defaults() | {"model": "minilm"}
+    (note,) = visit.seen
+    assert f"“{'text' if name == 'z' else name}”" in note
+    assert visit.query_params == {"model": "minilm"}
+    visit.run()
+    assert visit.seen == []  # said once
+
+
+def test_words_that_mean_nothing_here_are_dropped(open_link: Callable[..., Visit]) -> None:
+    visit = open_link(utm_source="mail")
+    assert chosen(visit) == defaults()
+    assert visit.query_params == {}
+
+
+def test_the_address_is_read_again_only_when_somebody_else_changed_it(open_link: Callable[..., Visit]) -> None:
+    visit = open_link(layer="4")
+    visit.session_state.layer = 7
+    visit.run()
+    assert visit.session_state.layer == 7
+    assert visit.query_params == {"layer": "7"}
+    visit.query_params.from_dict({"layer": "9", "head": "1"})  # the browser's back button
+    visit.run()
+    assert (visit.session_state.layer, visit.session_state.head) == (9, 1)
+    visit.query_params.from_dict({})
+    visit.run()
+    assert chosen(visit) == defaults()
+
+
+def from_address(address: dict[str, str]) -> str:
+    return address["text"] if "text" in address else unpack_text(address["z"])
+
+
+@given(plain_texts, st.integers(1, 400))
+def test_a_text_that_fits_the_address_comes_back_whole(text: str, times: int) -> None:
+    address = pack_text(text * times)
+    assert fits_address(text * times) == bool(address)
+    assert not address or from_address(address) == text * times
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "東"])
+@pytest.mark.parametrize("length", [600_000, MOST_TEXT, MOST_TEXT + 1])
+def test_a_text_at_the_limit_comes_back_whole_or_does_not_go_into_the_address(letter: str, length: int) -> None:
+    address = pack_text(letter * length)
+    assert not address or len(from_address(address)) == length
+
+
+def test_a_short_text_stays_readable_and_a_long_one_is_packed() -> None:
+    assert pack_text("a" * PLAIN_TEXT) == {"text": "a" * PLAIN_TEXT}
+    assert set(pack_text("a" * (PLAIN_TEXT + 1))) == {"z"}
+    assert set(pack_text("é" * (PLAIN_TEXT // 2 + 1))) == {"z"}  # an address counts bytes
+
+
+def test_a_text_too_long_for_an_address_is_left_out_whole(open_link: Callable[..., Visit]) -> None:
+    noise = os.urandom(PACKED_TEXT).hex()
+    assert not fits_address(noise)
+    visit = open_link()
+    visit.session_state.text = noise
+    visit.session_state.layer = 3
+    visit.run()
+    assert visit.query_params == {"layer": "3"}
+    assert visit.session_state.text == noise
+
+
+def test_a_packed_text_that_unfolds_too_far_is_refused_and_takes_little_memory() -> None:
+    packed = bomb(200_000_000)
+    assert len(packed) < 300_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError):
+            unpack_text(packed)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("missing", [1, 8, 100])
+def test_a_packed_text_that_was_cut_is_refused(missing: int) -> None:
+    packed = pack_text(" ".join(f"word{number}" for number in range(500)))["z"]
+    with pytest.raises(ValueError):
+        unpack_text(packed[:-missing])
+
+
+def test_a_packed_text_that_is_no_text_is_refused() -> None:
+    packed = base64.urlsafe_b64encode(zlib.compress(b"\xff\xfe\xfa")).decode("ascii")
+    with pytest.raises(ValueError, match="not a packed text"):
+        unpack_text(packed)
