@@ -11,6 +11,7 @@ state.restore()
 page = st.navigation([st.Page("attnviz/pages/explore.py", title="Explore", default=True)], position="top")
 
 controls.sentence()
+examples = st.container()
 notes = st.container()
 with st.sidebar:
     loaded = controls.model()
@@ -19,17 +20,20 @@ if loaded is None:
 choice, info = loaded
 with st.sidebar:
     controls.head(info)
-    switches_place = st.container()
-    controls.about_model(info)
+    switches, about = st.container(), st.container()
 try:
     visit = st.session_state.visit = open_visit(choice, info)
 except ValueError as error:
     st.error(controls.as_sentence(str(error)))
     visit = None
-with switches_place:
-    controls.switches(info, visit and visit.scale)
 for sentence in state.take_notes():
     notes.info(controls.plain(sentence))
 if visit is not None:
     page.run()
+with switches:
+    controls.switches(info, visit and visit.scale)
+with about:
+    controls.about_model(info)
+with examples:
+    controls.examples_row()
 state.remember()

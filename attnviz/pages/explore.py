@@ -13,10 +13,10 @@ from attnviz.ui.visit import Visit
 visit: Visit = st.session_state.visit
 
 heads, head = st.columns([3, 7], gap="medium")
+with head:  # first, since it is what a click on a thumbnail waits for
+    picture(visit)
 with heads:
     all_heads(visit)
-with head:
-    picture(visit)
 
 sentence_strip(visit)
 

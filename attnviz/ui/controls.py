@@ -71,7 +71,7 @@ def about_model(info: ModelInfo) -> None:
 
 
 def sentence() -> None:
-    """Show the text area with Run (Ctrl+Enter does the same) and the examples."""
+    """Show the text area with Run; Ctrl+Enter does the same."""
     with st.form("sentence", border=False):
         area, button = st.columns([9, 1], vertical_alignment="bottom", gap="small")
         with area:
@@ -83,6 +83,10 @@ def sentence() -> None:
             )
         with button:
             st.form_submit_button("Run", type="primary", width="stretch", on_click=_run_draft)
+
+
+def examples_row() -> None:
+    """Show the examples of all languages as buttons."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="examples"):
         for language in languages():
             st.markdown(f":gray[{language}]", width="content")

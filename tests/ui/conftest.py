@@ -1,0 +1,147 @@
+"""The whole app without a browser: what a visitor can do in it, and how often the models ran."""
+
+import base64
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from attnviz.core.battery import battery_texts
+from attnviz.core.switches import Switches
+from attnviz.core.trace import Trace
+from attnviz.models.torch_engine import TorchEngine
+from attnviz.ui import cache
+from attnviz.ui.cache import ModelChoice
+from attnviz.ui.visit import Visit
+
+APP = Path(__file__).parents[2] / "app.py"
+SECONDS = 60
+
+
+class Visitor:
+    """A visitor's tab of the app: acts by the names of widgets, and reads what is drawn."""
+
+    def __init__(self, **address: str) -> None:
+        self.app = AppTest.from_file(APP, default_timeout=SECONDS)
+        self.app.query_params.update(address)
+        self.app.run()
+
+    def type(self, text: str) -> None:
+        """Type a text and press Run."""
+        self.app.text_area(key="draft").set_value(text)
+        self.press("Run")
+
+    def press(self, label: str) -> None:
+        """Press the button with that label or key."""
+        button = next(b for b in self.app.button if label in (b.label, b.key))
+        button.click().run()
+
+    def choose(self, key: str, value: Any) -> None:
+        """Give the widget with that key a value, in a picker that takes new ones also one that isn't offered."""
+        widget = self.widget(key)
+        if key == "model" and value not in ("smollm2", "minilm", "untrained", self["model"]):
+            widget.options.append(value)
+        widget.set_value(value).run()
+
+    def widget(self, key: str) -> Any:
+        """Return the widget with that key."""
+        kinds = ("selectbox", "button_group", "number_input", "select_slider", "multiselect", "button")
+        return next(w for kind in kinds for w in self.app.get(kind) if w.key == key)
+
+    def has(self, key: str) -> bool:
+        """Return True if a widget or chart with that key is on the page."""
+        kinds = ("selectbox", "button_group", "number_input", "select_slider", "multiselect", "button", "plotly_chart")
+        return any(element.key == key for kind in kinds for element in self.app.get(kind))
+
+    def __getitem__(self, name: str) -> Any:
+        return self.app.session_state[name]
+
+    @property
+    def visit(self) -> Visit:
+        return self.app.session_state["visit"]
+
+    @property
+    def name(self) -> str:
+        return f"L{self['layer']} H{self['head']}"
+
+    def says(self) -> str:
+        """Return all sentences on the page, as they read without Markdown's backslashes."""
+        kinds = ("markdown", "caption", "info", "error", "subheader")
+        return "\n".join(str(e.value) for kind in kinds for e in self.app.get(kind)).replace("\\", "")
+
+    def errors(self) -> list[str]:
+        return [str(error.value).replace("\\", "") for error in self.app.error]
+
+    def notes(self) -> list[str]:
+        return [str(note.value).replace("\\", "") for note in self.app.info]
+
+    def crashes(self) -> list[str]:
+        """Return what is in red boxes with a traceback."""
+        return [str(crash.value) for crash in self.app.exception]
+
+    def chart(self, key: str) -> dict[str, Any]:
+        """Return a chart as plotly's browser part gets it."""
+        return json.loads(next(c for c in self.app.get("plotly_chart") if c.key == key).proto.spec)
+
+    def drawn(self) -> np.ndarray:
+        """Return the numbers of the large map, NaN where it draws none."""
+        return _unpacked(self.chart("head-map")["data"][0]["z"])
+
+    def component(self, key: str) -> dict[str, Any]:
+        """Return what the browser component with that key is told."""
+        return json.loads(next(c for c in self.app.get("bidi_component") if c.key == key).proto.json)
+
+
+def _unpacked(values: Any) -> np.ndarray:
+    """Return an array from the way plotly packs it."""
+    flat = np.frombuffer(base64.b64decode(values["bdata"]), dtype=values["dtype"])
+    return flat.reshape([int(n) for n in values["shape"].split(",")])
+
+
+@pytest.fixture
+def open_app(smollm2: Any, minilm: Any) -> Iterator[Callable[..., Visitor]]:
+    """Return a function that opens the app at an address; the real models are there already, texts are not."""
+    cache.traces.clear()
+    _shelve(smollm2, minilm)
+    yield Visitor
+    _shelve(smollm2, minilm)
+
+
+def _shelve(*engines: Any) -> None:
+    for engine in engines:
+        cache.engines().get(ModelChoice(engine.info.name), lambda engine=engine: engine)
+
+
+@dataclass(frozen=True)
+class Passes:
+    """The forward passes that ran: those of a visitor's text, and those of the reference texts behind head cards."""
+
+    own: list[tuple[str, str, Switches]] = field(default_factory=list)  # model, text, switches
+    reference: list[tuple[str, str, Switches]] = field(default_factory=list)
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> Passes:
+    """Return lists that grow with each forward pass."""
+    found, now = Passes(), threading.local()
+    references = {item.text for item in battery_texts()}
+    trace, forward = TorchEngine.trace, TorchEngine._run
+
+    def keep_text(engine: TorchEngine, text: str, **options: Any) -> Trace:
+        now.text = text
+        return trace(engine, text, **options)
+
+    def count(engine: TorchEngine, tokens: Any, targets: Any, switches: Switches, on_layer: Any) -> Any:
+        kind = found.reference if now.text in references else found.own
+        kind.append((engine.info.name, now.text, switches))
+        return forward(engine, tokens, targets, switches, on_layer)
+
+    monkeypatch.setattr(TorchEngine, "trace", keep_text)
+    monkeypatch.setattr(TorchEngine, "_run", count)
+    return found
