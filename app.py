@@ -19,10 +19,9 @@ if loaded is None:
     st.stop()
 choice, info = loaded
 with st.sidebar:
-    controls.head(info)
     switches, about = st.container(), st.container()
 try:
-    visit = st.session_state.visit = open_visit(choice, info)
+    visit = open_visit(choice, info)
 except ValueError as error:
     st.error(controls.as_sentence(str(error)))
     visit = None

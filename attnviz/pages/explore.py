@@ -2,31 +2,36 @@
 
 import streamlit as st
 
+from attnviz.ui import controls, state
 from attnviz.ui.about import guesses, head_card
 from attnviz.ui.all_heads import all_heads
 from attnviz.ui.changes import changes
 from attnviz.ui.picture import picture
 from attnviz.ui.saturation import saturation
 from attnviz.ui.sentence import sentence_strip
-from attnviz.ui.visit import Visit
+from attnviz.ui.visit import current_visit
 
-visit: Visit = st.session_state.visit
 
-heads, head = st.columns([3, 7], gap="medium")
-with head:  # first, since it is what a click on a thumbnail waits for
-    picture(visit)
-with heads:
-    all_heads(visit)
+@st.fragment  # a click in here redraws this much of the page and no more
+def explore() -> None:
+    """Draw the page from what the visitor chose."""
+    visit = current_visit()
+    heads, head = st.columns([3, 7], gap="medium")
+    with head:  # first, since it is what a click on a thumbnail waits for
+        picture(visit)
+    with heads:
+        controls.head(visit.info)
+        all_heads(visit)
+    sentence_strip(visit)
+    card, next_token = st.columns(2, gap="medium")
+    with card:
+        head_card(visit)
+    with next_token:
+        guesses(visit)
+    if visit.switched:
+        changes(visit)
+    saturation(visit)
+    state.remember()
 
-sentence_strip(visit)
 
-card, next_token = st.columns(2, gap="medium")
-with card:
-    head_card(visit)
-with next_token:
-    guesses(visit)
-
-if visit.switched:
-    changes(visit)
-
-saturation(visit)
+explore()

@@ -7,7 +7,7 @@ from attnviz.core.heads import MEASURES, Survey, without_first_token
 from attnviz.ui import cache
 from attnviz.ui.components.overview import FORBIDDEN, overview
 from attnviz.ui.controls import plain
-from attnviz.ui.visit import Visit
+from attnviz.ui.visit import Visit, ask_whole_page, switch_reason
 
 NO_MEASURE = "none"
 FAINTEST = 0.05  # a head whose largest weight is below this isn't tinted up to full
@@ -22,6 +22,7 @@ def all_heads(visit: Visit) -> None:
             "Compare heads by",
             [NO_MEASURE, *MEASURES],
             key="measure",
+            persist_state="session",
             format_func=lambda key: "nothing" if key == NO_MEASURE else MEASURES[key].title,
             help="Drawn as a bar under each thumbnail. "
             + " ".join(f"**{m.title}**: {m.explanation}" for m in MEASURES.values()),
@@ -32,6 +33,7 @@ def all_heads(visit: Visit) -> None:
             "Order",
             ["layers", "measure"],
             key="order",
+            persist_state="session",
             format_func={"layers": "by layer", "measure": "highest first"}.get,
             disabled=measure == NO_MEASURE,
         )
@@ -114,16 +116,31 @@ def _step(layers: int, heads: int, all_layers: tuple[int, ...], n_heads: int) ->
 
 
 def _step_buttons(visit: Visit) -> None:
+    """Show arrows that walk from head to head, and the button that switches the selected one off."""
     steps = (
         (":material/arrow_upward:", "a layer up", -1, 0),
         (":material/arrow_downward:", "a layer down", 1, 0),
         (":material/arrow_back:", "a head to the left", 0, -1),
         (":material/arrow_forward:", "a head to the right", 0, 1),
     )
+    selected = (visit.layer, visit.head)
+    reason = switch_reason(visit.info, "off")
     with st.container(horizontal=True, gap="small"):
         for icon, title, layers, heads in steps:
             arguments = (layers, heads, visit.info.layers, visit.info.n_heads)
             st.button(icon, key=f"step {title}", help=title, on_click=_step, args=arguments)
+        st.button(
+            f"Switch {visit.name} off",
+            on_click=_switch_off,
+            args=(selected,),
+            disabled=bool(reason) or selected in st.session_state.off,
+            help=reason or "What this head writes is set to zero, in the whole pass.",
+        )
+
+
+def _switch_off(head: tuple[int, int]) -> None:
+    st.session_state.off = [*st.session_state.off, head]
+    ask_whole_page()
 
 
 def _reading(survey: Survey, measure: str) -> str:

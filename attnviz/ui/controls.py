@@ -102,23 +102,25 @@ def examples_row() -> None:
 
 
 def head(info: ModelInfo) -> None:
-    """Show the number boxes for part, layer and head; the overview does the same by clicking."""
+    """Show the boxes for part, layer and head, and the button that switches the head off."""
     if len(info.parts) > 1:
         st.segmented_control(
             "Part",
             info.parts,
             key="part",
             required=True,
+            persist_state="session",
             help="Encoder: the text sees itself. Decoder: what is written sees itself. Cross: it sees the text.",
         )
     layer_box, head_box = st.columns(2)
     with layer_box:
         if info.layers == tuple(range(info.layers[0], info.layers[-1] + 1)):
-            st.number_input("Layer", info.layers[0], info.layers[-1], step=1, key="layer")
+            st.number_input("Layer", info.layers[0], info.layers[-1], step=1, key="layer", persist_state="session")
         else:
-            st.selectbox("Layer", info.layers, key="layer", help="The layers that have softmax attention.")
+            reason = "The layers that have softmax attention."
+            st.selectbox("Layer", info.layers, key="layer", help=reason, persist_state="session")
     with head_box:
-        st.number_input("Head", 0, info.n_heads - 1, step=1, key="head")
+        st.number_input("Head", 0, info.n_heads - 1, step=1, key="head", persist_state="session")
 
 
 def switches(info: ModelInfo, scale: float | None) -> None:
@@ -186,7 +188,6 @@ def _temperature(info: ModelInfo, scale: float | None, reason: str | None) -> No
 
 
 def _heads_off(info: ModelInfo, reason: str | None) -> None:
-    selected = (st.session_state.layer, st.session_state.head)
     st.multiselect(
         "Heads off",
         [(layer, head) for layer in info.layers for head in range(info.n_heads)],
@@ -195,13 +196,6 @@ def _heads_off(info: ModelInfo, reason: str | None) -> None:
         disabled=bool(reason),
         placeholder="none",
         help=reason or "What these heads write is set to zero in the whole pass. Their own maps stay as they are.",
-    )
-    st.button(
-        f"Switch L{selected[0]} H{selected[1]} off",
-        on_click=_switch_off,
-        args=(selected,),
-        disabled=bool(reason) or selected in st.session_state.off,
-        width="stretch",
     )
 
 
@@ -237,10 +231,6 @@ def _take_example(example: Example) -> None:
     chosen = st.session_state
     chosen.draft, chosen.model, chosen.layer, chosen.head = example.text, example.model, example.layer, example.head
     _rest()
-
-
-def _switch_off(head: tuple[int, int]) -> None:
-    st.session_state.off = [*st.session_state.off, head]
 
 
 def _allow_again() -> None:

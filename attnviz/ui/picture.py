@@ -13,7 +13,7 @@ from attnviz.ui.charts import draw, map_table
 from attnviz.ui.components.cell_picker import cell_picker
 from attnviz.ui.controls import plain
 from attnviz.ui.examples import example_of
-from attnviz.ui.visit import Visit
+from attnviz.ui.visit import Visit, ask_whole_page
 
 MOST_CELLS = 160  # tokens a side that are drawn one by one; longer texts are pooled, or shown in part
 PART = 96  # tokens a side of a part
@@ -30,13 +30,20 @@ def picture(visit: Visit) -> None:
             "Colours",
             list(COLOURS),
             key="colours",
+            persist_state="session",
             required=True,
             format_func=COLOURS.get,
             label_visibility="collapsed",
         )
         if visit.switched:
             st.segmented_control(
-                "Show", list(VIEWS), key="view", required=True, format_func=VIEWS.get, label_visibility="collapsed"
+                "Show",
+                list(VIEWS),
+                key="view",
+                persist_state="session",
+                required=True,
+                format_func=VIEWS.get,
+                label_visibility="collapsed",
             )
         if max(len(queries), len(keys)) > MOST_CELLS:
             _part_box(max(len(queries), len(keys)))
@@ -145,6 +152,7 @@ def _part_box(n_tokens: int) -> None:
         "Tokens",
         starts,
         key="zoom",
+        persist_state="session",
         format_func=lambda s: f"all {n_tokens:,}, pooled" if s is None else f"{s} to {min(s + PART, n_tokens) - 1}",
         label_visibility="collapsed",
         width=180,
@@ -200,9 +208,23 @@ def _cell(visit: Visit) -> None:
             st.session_state[name] = None
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
-            "From (query)", range(len(queries)), index=None, key="query", format_func=_token_name(queries), width=170
+            "From (query)",
+            range(len(queries)),
+            index=None,
+            key="query",
+            persist_state="session",
+            format_func=_token_name(queries),
+            width=170,
         )
-        st.selectbox("to (key)", range(len(keys)), index=None, key="key", format_func=_token_name(keys), width=170)
+        st.selectbox(
+            "to (key)",
+            range(len(keys)),
+            index=None,
+            key="key",
+            persist_state="session",
+            format_func=_token_name(keys),
+            width=170,
+        )
         cell = chosen_cell(visit)
         reason = visit.info.cannot.get("forbid")
         if cell is None:
@@ -243,6 +265,7 @@ def _forbid(layer: int, head: int, place: str, cell: tuple[int, int]) -> None:
         state.note("That look is forbidden already.")
     else:
         st.session_state.forbid = [*st.session_state.forbid, look]
+    ask_whole_page()
 
 
 def _token_name(tokens):

@@ -24,6 +24,7 @@ def saturation(visit: Visit) -> None:
         "Histograms of weights and gradients, with and without the factor 1/√d, for",
         list(SCOPES),
         key="histogram",
+        persist_state="session",
         required=True,
         format_func=SCOPES.get,
         disabled=bool(reason),

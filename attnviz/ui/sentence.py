@@ -16,6 +16,7 @@ def sentence_strip(visit: Visit) -> None:
         "Draw the sentence as",
         ["shade", "lines"],
         key="strip",
+        persist_state="session",
         required=True,
         format_func={"shade": "text", "lines": "two columns with lines"}.get,
         label_visibility="collapsed",

@@ -86,12 +86,13 @@ def open_visit(choice: ModelChoice, info: ModelInfo) -> Visit:
     chosen = st.session_state
     switches = chosen_switches()
     in_pass = chosen.acts == "pass" or bool(switches.ablate)
+    chosen.pop("visit", None)
     rest = _run(choice, info, chosen.text, Switches())
     if rest.n_cut:
         n_all = len(rest.tokens) + rest.n_cut
         state.note(f"Showing the first {len(rest.tokens):,} of {n_all:,} tokens; the rest was not read.")
     after = _run(choice, info, chosen.text, switches) if in_pass and not switches.at_rest else rest
-    return Visit(
+    chosen.visit = Visit(
         choice=choice,
         info=info,
         text=chosen.text,
@@ -104,6 +105,25 @@ def open_visit(choice: ModelChoice, info: ModelInfo) -> Visit:
         after=after,
         theme=theme(),
     )
+    return chosen.visit
+
+
+def current_visit() -> Visit:
+    """Return the visit as it is after a click inside a fragment, which `app.py` didn't see.
+
+    What was clicked may concern the rest of the page too (see `ask_whole_page`): then all of it runs again.
+    """
+    if st.session_state.pop("whole page", False):
+        st.rerun()
+    known: Visit = st.session_state.visit
+    chosen = st.session_state
+    same = (known.part, known.layer, known.head) == (chosen.part or known.info.parts[0], chosen.layer, chosen.head)
+    return known if same else open_visit(known.choice, known.info)
+
+
+def ask_whole_page() -> None:
+    """Let a callback inside a fragment have the whole page run, because widgets outside it show what changed."""
+    st.session_state["whole page"] = True
 
 
 def theme() -> str:

@@ -100,7 +100,7 @@ def test_weights_are_torchs_at_512_tokens(name, pair):
         Switches(temperature=3),
         Switches(ablate={(0, 1), (1, 0), (1, 3)}),
         Switches(forbid={(None, None, 3, 1)}),
-        Switches(forbid={(1, 2, 4, 0), (0, None, 5, 5), (None, 3, 2, 1)}),
+        Switches(forbid={(1, 2, 4, 0), (0, None, 5, 5), (None, 3, 2, 1), (0, 0, 10, 10)}),
         Switches(causal=False, temperature=0.7, ablate={(0, 2)}, forbid={(0, 0, 1, 4)}),
     ],
     ids=str,
@@ -242,14 +242,14 @@ def test_an_interrupted_pass_leaves_nothing_behind(pair):
     assert told[1:] == [(1, 2), (2, 2)]
 
 
-def test_matrix_products_get_their_threads_back():
+def test_a_pass_leaves_cores_to_others_and_gives_the_threads_back(pair):
     get, set_ = _openblas()
-    at_first = get()
+    at_first, inside = get(), []
     try:
         set_(2)
         before = get()
-        with half_the_cores():
-            assert get() <= max(1, (os.cpu_count() or 1) // 2)
+        pair("llama")[1].trace(TEXT, on_layer=lambda done, layers: inside.append(get()))
+        assert len(inside) == 2 and max(inside) <= max(1, (os.cpu_count() or 1) // 2)
         assert get() == before
         with pytest.raises(KeyError), half_the_cores():
             raise KeyError

@@ -214,8 +214,8 @@ def test_a_head_off_acts_on_later_layers_and_on_the_prediction(open_app: Open, s
     visitor.choose("layer", 20)
     np.testing.assert_allclose(visitor.drawn(), masked(after.weights(20, 0) - before.weights(20, 0)), atol=1e-6)
     assert np.nanmax(np.abs(visitor.drawn())) > 1e-3
-    labels = [name for name, _ in before.next_tokens(1)]
-    assert f"{labels[0]}:" in visitor.says() and "rank" in visitor.says()
+    shares = [100 * trace.next_probabilities()[before.next_probabilities().argmax()] for trace in (before, after)]
+    assert f"{shares[0]:.1f} % before, {shares[1]:.1f} % now, rank 1 of 49,152" in visitor.says()
     visitor.choose("off", [])
     assert visitor.visit.switches.at_rest
 
