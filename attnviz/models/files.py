@@ -39,11 +39,16 @@ def _hash_files(stats: tuple[tuple[str, int, int], ...]) -> str:
     return digest.hexdigest()[:12]
 
 
-def check_memory(folder: Path, dtype: str) -> None:
-    """Raise ValueError if the weights in a folder, in that precision, need more memory than is free."""
+def check_memory(folder: Path, dtype: str) -> int:
+    """Return the bytes that the weights in a folder need in that precision.
+
+    Raises:
+        ValueError: more than is free.
+    """
     need, free = memory_needed(folder, dtype), psutil.virtual_memory().available
     if need > free:
         raise ValueError(f"these weights need {need / 1e9:.1f} GB in {dtype}, and {free / 1e9:.1f} GB are free")
+    return need
 
 
 def memory_needed(folder: Path, dtype: str) -> int:

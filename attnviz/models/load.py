@@ -72,8 +72,7 @@ def load(
         _check_revision(name, revision, revision_found)
     else:
         folder, revision_found = _find(name, entry, revision, say)
-        check_memory(folder, dtype)
-        say(f"Reading the weights of {title}")
+        say(f"Reading the weights of {title}: {check_memory(folder, dtype) / 1e9:.2f} GB in memory")
     if engine == "numpy":
         return _from_scratch(folder, name, title, revision_found, entry.notes if entry else ())
     read = partial(_read, folder, dtype, title) if folder else partial(untrained_model, getattr(torch, dtype))

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attnviz.ui import controls, state
-from attnviz.ui.about import guesses, head_card
+from attnviz.ui.about import against_pytorch, guesses, head_card
 from attnviz.ui.all_heads import all_heads
 from attnviz.ui.changes import changes
 from attnviz.ui.picture import picture
@@ -19,6 +19,7 @@ def explore() -> None:
     heads, head = st.columns([3, 7], gap="medium")
     with head:  # first, since it is what a click on a thumbnail waits for
         picture(visit)
+        against_pytorch(visit)
     with heads:
         controls.head(visit.info)
         all_heads(visit)

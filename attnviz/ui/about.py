@@ -1,9 +1,12 @@
 """The head card, and what the model would write next."""
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
 from attnviz.core.battery import battery_texts, known_for
+from attnviz.core.compare import largest_probability_difference, largest_weight_difference
 from attnviz.core.describe import here
 from attnviz.figures import next_token_bars
 from attnviz.ui import cache
@@ -44,6 +47,21 @@ def _battery(visit: Visit):
         )
     finally:
         bar.empty()
+
+
+def against_pytorch(visit: Visit) -> None:
+    """Say how far the from-scratch engine's numbers are from PyTorch's on this text."""
+    if visit.info.engine != "numpy":
+        return
+    other = cache.get_trace(replace(visit.choice, engine="torch"), visit.text, visit.after.switches)
+    key = ("against", visit.choice, visit.text, visit.after.switches)
+    weights = cache.results().get(key, lambda: largest_weight_difference(visit.after, other))
+    sentence = (
+        f"Computed by NumPy, from scratch. Against PyTorch, over all heads: weights differ by at most {weights:.1e}"
+    )
+    if visit.info.predicts:
+        sentence += f", next-token probabilities by {largest_probability_difference(visit.after, other):.1e}"
+    st.caption(plain(f"{sentence}."))
 
 
 def guesses(visit: Visit) -> None:

@@ -1,7 +1,7 @@
 """What visitors share: loaded models, traces, and what was computed from them. The only place with `st.cache_*`.
 
-Models are keyed by (name, revision, precision), traces by these, the text and the switches of the pass; never by an
-object. Arrays in traces are read-only, so sharing them is safe.
+Models are keyed by (name, precision, engine, revision), traces by these, the text and the switches of the pass; never by
+an object. Arrays in traces are read-only, so sharing them is safe.
 """
 
 import os
@@ -28,6 +28,7 @@ class ModelChoice:
 
     name: str
     dtype: str = "float32"
+    engine: str = "torch"
     revision: str | None = None
 
 
@@ -61,7 +62,9 @@ def get_engine(choice: ModelChoice, say: Callable[[str], None]) -> Any:
     if shelf.is_making(choice):
         say("Another visitor is loading this model; waiting for it")
     return shelf.get(
-        choice, lambda: load(choice.name, dtype=choice.dtype, revision=choice.revision, progress=say), room=1
+        choice,
+        lambda: load(choice.name, engine=choice.engine, dtype=choice.dtype, revision=choice.revision, progress=say),
+        room=1,
     )
 
 

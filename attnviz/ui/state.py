@@ -73,6 +73,7 @@ def _write_tuples(entries: list[tuple[int | None, ...]]) -> str:
 FIELDS: dict[str, Field] = {
     "model": Field("smollm2"),
     "precision": choice("float32", "bfloat16", "float16"),
+    "engine": choice("torch", "numpy"),
     "text": Field(LANDING),
     "part": choice("", "encoder", "decoder", "cross"),
     "layer": Field(13, _number),

@@ -332,6 +332,18 @@ def test_half_precision_gives_finite_rows_that_sum_to_one(dtype, scaled, tiny_fo
         np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_of_a_real_model(dtype, smollm2):
+    engine = attnviz.load("smollm2", dtype=dtype)
+    trace = engine.trace("The capital of France is")
+    for layer in trace.layers:
+        for switches in (None, Switches(scaled=False)):
+            sums = trace.layer_weights(layer, switches=switches).sum(axis=-1)
+            np.testing.assert_allclose(sums, 1, atol=1e-5)
+    assert engine.info.dtype == dtype and trace.next_tokens(1)[0][0] == "·Paris"
+    assert np.abs(trace.weights(13, 8) - smollm2.trace(trace.text).weights(13, 8)).max() < 0.05
+
+
 @pytest.mark.parametrize("text", ["", "   ", "\n", "\u200b", "\t\u00a0"])
 def test_text_without_a_visible_character_is_refused(text, smollm2, minilm):
     for engine in (smollm2, minilm):

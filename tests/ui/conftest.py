@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -73,13 +74,13 @@ class Visitor:
     def says(self) -> str:
         """Return all sentences on the page, as they read without Markdown's backslashes."""
         kinds = ("markdown", "caption", "info", "error", "subheader")
-        return "\n".join(str(e.value) for kind in kinds for e in self.app.get(kind)).replace("\\", "")
+        return "\n".join(text for kind in kinds for text in self._texts(kind))
 
     def errors(self) -> list[str]:
-        return [str(error.value).replace("\\", "") for error in self.app.error]
+        return self._texts("error")
 
     def notes(self) -> list[str]:
-        return [str(note.value).replace("\\", "") for note in self.app.info]
+        return self._texts("info")
 
     def crashes(self) -> list[str]:
         """Return what is in red boxes with a traceback."""
@@ -92,6 +93,9 @@ class Visitor:
     def drawn(self) -> np.ndarray:
         """Return the numbers of the large map, NaN where it draws none."""
         return _unpacked(self.chart("head-map")["data"][0]["z"])
+
+    def _texts(self, kind: str) -> list[str]:
+        return [re.sub(r"\\([^\w\s])", r"\1", str(element.value)) for element in self.app.get(kind)]
 
     def component(self, key: str) -> dict[str, Any]:
         """Return what the browser component with that key is told."""

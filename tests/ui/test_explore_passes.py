@@ -140,7 +140,8 @@ def tabs_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("tabs_in_threads")
 @pytest.mark.parametrize("acts", ["pass", "picture"])
 def test_two_visitors_with_opposite_switches_never_see_each_others_maps(open_app: Open, acts: str) -> None:
-    visitors = {causal: open_app(causal=causal, acts=acts) for causal in ("on", "off")}
+    address = {"model": "untrained", "layer": "2", "head": "1", "acts": acts}
+    visitors = {causal: open_app(causal=causal, **address) for causal in ("on", "off")}
     visitors["off"].app._bidi_component_manager = visitors["on"].app._bidi_component_manager
     together = threading.Barrier(2)
 
@@ -153,6 +154,7 @@ def test_two_visitors_with_opposite_switches_never_see_each_others_maps(open_app
             assert visitors[causal].crashes() == []
             visit = visitors[causal].visit
             assert visit.switches == Switches(causal=causal == "on")
+            assert np.isfinite(visitors[causal].drawn()[0, 1:]).all() == (causal == "off")
             maps = [visit.after.layer_weights(layer, switches=visit.picture) for layer in visit.after.layers]
             found.append(float(np.triu(np.stack(maps), 1).max()))
         return found
