@@ -1,7 +1,7 @@
 """What visitors share: loaded models, traces, and what was computed from them. The only place with `st.cache_*`.
 
-Models are keyed by (name, precision, engine, revision), traces by these, the text and the switches of the pass; never by
-an object. Arrays in traces are read-only, so sharing them is safe.
+Models are keyed by (name, precision, engine, revision), traces by these, the text and the switches of the pass, never
+by an object. Arrays in traces are read-only, so sharing them is safe.
 """
 
 import os

@@ -4,6 +4,7 @@ import json
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -34,19 +35,36 @@ def median(seconds: list[float]) -> float:
     return round(statistics.median(seconds), 4)
 
 
-def memory(name: str) -> float:
-    """Return megabytes of this process from Linux's own accounts: "VmRSS" now, "VmHWM" at its highest."""
+def peak_while(run: Callable[[], Any]) -> float:
+    """Return the megabytes that this process held more while `run` ran, its result included, at the highest.
+
+    Counts anonymous memory, looked up each millisecond: the model's file, mapped into memory, comes and goes by itself.
+    """
+    before = highest = _anonymous()
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal highest
+        while not done.wait(0.001):
+            highest = max(highest, _anonymous())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    kept = run()
+    done.set()
+    watcher.join()
+    highest = max(highest, _anonymous())
+    del kept
+    return highest - before
+
+
+def _anonymous() -> float:
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:")) / 1024
-
-
-def reset_peak() -> None:
-    """Let "VmHWM" start from what is in use now."""
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:")) / 1024
 
 
 def peak_of(program: str, *arguments: str) -> float:
-    """Return what a fresh process prints: megabytes that the second half of `program` added to its peak."""
+    """Return the number that a program, run in a fresh process, prints last."""
     result = subprocess.run(
         [sys.executable, "-c", program, *arguments], cwd=ROOT, capture_output=True, text=True, check=True
     )

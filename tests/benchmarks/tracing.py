@@ -1,6 +1,7 @@
 """A trace against a plain fused pass and against eager attention with all its maps, on SmolLM2-135M-Instruct."""
 
 import gc
+import statistics
 from functools import partial
 from typing import Any
 
@@ -13,14 +14,11 @@ SENTENCE = "The quick brown fox jumps over the lazy dog while seven wizards quie
 MEMORY = """
 import json, sys
 import attnviz
-from tests.benchmarks.timing import memory, reset_peak
+from tests.benchmarks.timing import peak_while
 from tests.benchmarks.tracing import run
 engine = attnviz.load("smollm2")
-run(engine, "plain", 16), run(engine, "eager", 16)
-reset_peak()
-before = memory("VmRSS")
-kept = run(engine, sys.argv[1], int(sys.argv[2]))
-print(json.dumps(memory("VmHWM") - before))
+run(engine, "plain", 64), run(engine, "eager", 64)
+print(json.dumps(peak_while(lambda: run(engine, sys.argv[1], int(sys.argv[2])))))
 """
 
 
@@ -57,7 +55,7 @@ def measure() -> dict[str, Any]:
         row["trace_over_plain"] = ratio(seconds["trace"], seconds["plain"])
         if "eager" in seconds:
             row["eager_over_trace"] = ratio(seconds["eager"], seconds["trace"])
-            peaks = {how: peak_of(MEMORY, how, str(n_tokens)) for how in ways}
+            peaks = {how: statistics.median(peak_of(MEMORY, how, str(n_tokens)) for _ in range(3)) for how in ways}
             row |= {f"{how}_peak_mb": round(peak, 1) for how, peak in peaks.items()}
             row["trace_extra_mb"] = round(peaks["trace"] - peaks["plain"], 1)
             row["eager_extra_mb"] = round(peaks["eager"] - peaks["plain"], 1)
