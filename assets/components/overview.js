@@ -4,7 +4,7 @@ const GAP = 4; // CSS pixels between thumbnails
 const BAR = 4; // height of the strip that shows a measure
 const CAPTION = 17; // height of a caption under a thumbnail that stands outside the table
 const HEADS_LINE = 22; // height of the labels on top
-const SIZES = { least: 22, leastWithCaption: 46, comfortable: 36, most: 72 };
+const SIZES = { least: 17, leastWithCaption: 46, comfortable: 36, most: 72 };
 const WAIT = 120; // milliseconds between the last arrow key and the message to Python
 
 export default function ({ data, parentElement, setStateValue }) {

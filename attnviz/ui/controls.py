@@ -238,7 +238,7 @@ def new_text(text: str) -> None:
     if chosen.forbid:
         state.note("The forbidden looks named tokens of the text before, so they were dropped.")
     chosen.text = chosen.draft = text
-    chosen.forbid, chosen.query, chosen.key, chosen.zoom = [], None, None, None
+    chosen.forbid, chosen.query, chosen.key, chosen.zoom = [], None, None, state.ALL
 
 
 def _take_example(example: Example) -> None:

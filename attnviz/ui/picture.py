@@ -48,7 +48,7 @@ def picture(visit: Visit) -> None:
         if max(len(queries), len(keys)) > MOST_CELLS:
             _part_box(max(len(queries), len(keys)))
     _example_caption(visit)
-    if max(len(queries), len(keys)) > MOST_CELLS and st.session_state.zoom is None:
+    if max(len(queries), len(keys)) > MOST_CELLS and st.session_state.zoom == state.ALL:
         _whole(visit)
     else:
         _tile(visit)
@@ -59,7 +59,7 @@ def window(visit: Visit) -> slice:
     n = max(len(side) for side in visit.after.tokens_of(visit.part))
     if n <= MOST_CELLS:
         return slice(0, n)
-    start = min(st.session_state.zoom or 0, max(0, n - PART))
+    start = min(max(st.session_state.zoom, 0), max(0, n - PART))
     return slice(start, min(start + PART, n))
 
 
@@ -145,15 +145,17 @@ def _example_caption(visit: Visit) -> None:
 
 
 def _part_box(n_tokens: int) -> None:
-    starts = [None, *range(0, n_tokens, PART // 2)]
+    starts = [state.ALL, *range(0, n_tokens, PART // 2)]
     if st.session_state.zoom not in starts:
-        st.session_state.zoom = None
+        st.session_state.zoom = state.ALL
     st.selectbox(
         "Tokens",
         starts,
         key="zoom",
         persist_state="session",
-        format_func=lambda s: f"all {n_tokens:,}, pooled" if s is None else f"{s} to {min(s + PART, n_tokens) - 1}",
+        format_func=lambda s: (
+            f"all {n_tokens:,}, pooled" if s == state.ALL else f"{s} to {min(s + PART, n_tokens) - 1}"
+        ),
         label_visibility="collapsed",
         width=180,
     )

@@ -37,6 +37,9 @@ def sentence_strip(visit: Visit) -> None:
         masked=_mask(allowed),
         key="strip-tokens",
     )
+    if part.stop - part.start < len(visit.after.tokens_of(visit.part)[1]):
+        n_tokens = len(visit.after.tokens_of(visit.part)[1])
+        st.caption(f"Tokens {part.start} to {part.stop - 1} of {n_tokens:,}; choose another part above the map.")
     if not two_texts:
         st.caption(
             plain(
@@ -51,7 +54,8 @@ def _pointed_at(visit: Visit, part: slice) -> int | None:
     query = st.session_state.query
     if query is None:
         example = example_of(visit.text, visit.choice.name, visit.layer, visit.head)
-        query = example.cell(visit.rest)[0] if example else part.stop - 1
+        words = [token.index for token in visit.after.tokens_of(visit.part)[0][part] if not token.special]
+        query = example.cell(visit.rest)[0] if example else (words or [part.start])[-1]
     n_queries = len(visit.after.tokens_of(visit.part)[0])
     return query - part.start if part.start <= query < min(part.stop, n_queries) else None
 

@@ -16,6 +16,8 @@ import streamlit as st
 LANDING = "Mary bought a car, although she could not drive it"
 PLAIN_TEXT = 1500  # characters of address that a text may take as it is; longer ones are compressed
 PACKED_TEXT = 6000  # beyond that proxies and mail programs cut addresses: the text is left out, and the page says so
+HEATS = ("0.01", "0.03", "0.1", "0.2", "0.5", "1", "2", "5", "10", "30", "100")  # softmax temperatures of the lesson
+ALL = -1  # of the tokens of a long text: the whole map, pooled
 MOST_TEXT = 1_000_000  # characters that a packed text may unfold to
 
 
@@ -43,6 +45,15 @@ def _number(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 6:
         raise ValueError(f"{text} isn't a whole number")
     return int(text)
+
+
+def _number_in(lowest: int, highest: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not lowest <= _number(text) <= highest:
+            raise ValueError(f"{text} isn't from {lowest} to {highest}")
+        return int(text)
+
+    return read
 
 
 def _read_temperature(text: str) -> str:
@@ -91,18 +102,42 @@ FIELDS: dict[str, Field] = {
     "histogram": choice("hide", "head", "layer", "all"),
     "query": Field(None, _number),
     "key": Field(None, _number),
-    "zoom": Field(None, _number),
+    "zoom": Field(ALL, _number),
+    "step": choice(
+        "roles", "scores", "position", "scaling", "mask", "softmax", "weighted_sum", "several_heads", "matches"
+    ),
+    "source": choice("real", "random"),
+    "rows": Field(6, _number_in(2, 32)),
+    "width": Field(64, _number_in(1, 1024)),
+    "seed": Field(0, _number),
+    "heads": Field(4, _number_in(1, 64)),
+    "other": Field(None, _number),
+    "curves": choice("width", "tokens"),
+    "swap": Field("well"),
+    "heat": choice("1", *HEATS),
+    "digits": choice("float32", "float16", "float64"),
+    "overflow": choice("largest", "row"),
 }
 UNDER_OTHER_NAMES = {"z": "text"}  # a packed text
 
 
-def restore() -> None:
+def restore(page: str = "") -> None:
     """Read the address into the session, once a visit and whenever somebody else than `remember` changed it.
 
-    What can't be read falls back to its default, and a note says so.
+    What can't be read falls back to its default, and a note says so. On the way to another page of the app streamlit
+    empties the address: then the session stays as it is, and `remember` writes it into the new page's address.
+
+    Args:
+        page: which page of the app is open.
     """
     address = st.query_params.to_dict()
-    if st.session_state.get("address") == address:
+    known = st.session_state.get("address")
+    from_page = st.session_state.get("page", page)
+    st.session_state.page = page
+    if known is not None and from_page != page and not address:
+        st.session_state.address = address
+        return
+    if known == address:
         return
     values = {name: field.default for name, field in FIELDS.items()}
     for name, text in address.items():
