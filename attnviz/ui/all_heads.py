@@ -10,12 +10,13 @@ from attnviz.ui.controls import plain
 from attnviz.ui.visit import Visit, ask_whole_page, switch_reason
 
 NO_MEASURE = "none"
+LONG = 500  # tokens from which on looking at all heads takes more than a moment
 FAINTEST = 0.05  # a head whose largest weight is below this isn't tinted up to full
 
 
 def all_heads(visit: Visit) -> None:
     """Draw the overview with what compares the heads above it; clicking a thumbnail selects its head."""
-    survey = cache.get_survey(visit.choice, visit.after, visit.part, visit.picture)
+    survey = _survey(visit)
     measure_box, order_box = st.columns([3, 2], vertical_alignment="bottom")
     with measure_box:
         st.selectbox(
@@ -43,6 +44,19 @@ def all_heads(visit: Visit) -> None:
         st.rerun()
     _step_buttons(visit)
     st.caption(_reading(survey, measure))
+
+
+def _survey(visit: Visit) -> Survey:
+    bar = st.empty()
+
+    def show(done: int, layers: int) -> None:
+        bar.progress(done / layers, f"Looking at all heads: layer {done} of {layers}")
+
+    is_long = len(visit.after.tokens_of(visit.part)[1]) > LONG
+    try:
+        return cache.get_survey(visit.choice, visit.after, visit.part, visit.picture, show if is_long else None)
+    finally:
+        bar.empty()
 
 
 def _draw(visit: Visit, survey: Survey, measure: str):

@@ -91,10 +91,16 @@ def get_trace(
     return traces().get((choice, text, switches), run)
 
 
-def get_survey(choice: ModelChoice, trace: Trace, part: str, switches: Switches | None) -> Survey:
+def get_survey(
+    choice: ModelChoice,
+    trace: Trace,
+    part: str,
+    switches: Switches | None,
+    on_layer: Callable[[int, int], None] | None = None,
+) -> Survey:
     """Return thumbnails and measures of all heads of a trace, seen under `switches` (None: those of its pass)."""
     key = ("survey", choice, trace.text, trace.switches, part, switches)
-    return results().get(key, lambda: survey(trace, part=part, switches=switches))
+    return results().get(key, lambda: survey(trace, part=part, switches=switches, on_layer=on_layer))
 
 
 def get_battery(choice: ModelChoice, part: str, on_text: Callable[[int, int], None] | None = None) -> BatteryScores:
