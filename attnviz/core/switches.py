@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from attnviz.core.masks import Mask
 
+MIN_TEMPERATURE, MAX_TEMPERATURE = 1e-6, 1e6
+
 Forbidden = tuple[int | None, int | None, int, int]
 
 
@@ -20,7 +22,8 @@ class Switches:
         causal: None keeps the model's own rule; True also forbids later keys; False also allows them (the past side of
             a sliding window stays as it is).
         scaled: False drops the model's own factor in front of q k^T (the same as temperature = that factor).
-        temperature: what is inside the softmax, sinks and bias included, is divided by it; above 0.
+        temperature: what is inside the softmax, sinks and bias included, is divided by it; from MIN_TEMPERATURE to
+            MAX_TEMPERATURE, beyond which float32 scores would overflow or vanish.
         ablate: pairs (layer, head) whose output is set to zero. Acts in a whole pass only.
         forbid: (layer, head, query, key): that query may not see that key. None as layer or head means all of them.
 
@@ -42,8 +45,10 @@ class Switches:
             raise ValueError(f"causal must be None, True or False, got {self.causal!r}")
         if not isinstance(self.scaled, bool | np.bool_):
             raise ValueError(f"scaled must be True or False, got {self.scaled!r}")
-        if not (isinstance(self.temperature, int | float) and 0 < self.temperature < float("inf")):
-            raise ValueError(f"temperature must be a number above 0, got {self.temperature!r}")
+        number = isinstance(self.temperature, int | float | np.floating)
+        if not (number and MIN_TEMPERATURE <= self.temperature <= MAX_TEMPERATURE):
+            limits = f"{MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}"
+            raise ValueError(f"temperature must be a number from {limits}, got {self.temperature!r}")
         object.__setattr__(self, "temperature", float(self.temperature))
         object.__setattr__(self, "ablate", _tuples("ablate", self.ablate, 2, "(layer, head)"))
         object.__setattr__(self, "forbid", _tuples("forbid", self.forbid, 4, "(layer, head, query, key)"))

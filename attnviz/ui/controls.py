@@ -98,6 +98,8 @@ def sentence() -> None:
             )
         with button:
             st.form_submit_button("Run", type="primary", width="stretch", on_click=_run_draft)
+    if not state.fits_address(st.session_state.text):
+        st.caption("This text is too long for a link: the page's address leaves it out.")
 
 
 def examples_row() -> None:

@@ -5,7 +5,6 @@ into the session before any widget is made, `remember` writes the session back a
 """
 
 import base64
-import math
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,12 +12,14 @@ from typing import Any
 
 import streamlit as st
 
+from attnviz.core.switches import MAX_TEMPERATURE, MIN_TEMPERATURE
+
 LANDING = "Mary bought a car, although she could not drive it"
 PLAIN_TEXT = 1500  # characters of address that a text may take as it is; longer ones are compressed
 PACKED_TEXT = 6000  # beyond that proxies and mail programs cut addresses: the text is left out, and the page says so
 HEATS = ("0.01", "0.03", "0.1", "0.2", "0.5", "1", "2", "5", "10", "30", "100")  # softmax temperatures of the lesson
 ALL = -1  # of the tokens of a long text: the whole map, pooled
-MOST_TEXT = 1_000_000  # characters that a packed text may unfold to
+MOST_TEXT = 1_000_000  # bytes that a packed text may unfold to
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def _number_in(lowest: int, highest: int) -> Callable[[str], int]:
 
 
 def _read_temperature(text: str) -> str:
-    if text != "off" and not (0 < float(text) < math.inf):
+    if text != "off" and not (MIN_TEMPERATURE <= float(text) <= MAX_TEMPERATURE):
         raise ValueError(f"{text} isn't a temperature")
     return text
 
@@ -180,9 +181,12 @@ def take_notes() -> list[str]:
 
 def pack_text(text: str) -> dict[str, str]:
     """Return a text as part of an address: plain if short, packed if long, left out if too long for an address."""
-    if len(text.encode("utf-8", "replace")) <= PLAIN_TEXT:
+    raw = text.encode("utf-8", "replace")
+    if len(raw) <= PLAIN_TEXT:
         return {"text": text}
-    packed = base64.urlsafe_b64encode(zlib.compress(text.encode("utf-8"), 9)).decode("ascii").rstrip("=")
+    if len(raw) > MOST_TEXT:
+        return {}
+    packed = base64.urlsafe_b64encode(zlib.compress(raw, 9)).decode("ascii").rstrip("=")
     return {"z": packed} if len(packed) <= PACKED_TEXT else {}
 
 
@@ -194,7 +198,10 @@ def unpack_text(packed: str) -> str:
     """
     try:
         raw = base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
-        unfolded = zlib.decompressobj().decompress(raw, MOST_TEXT)
+        unfolding = zlib.decompressobj()
+        unfolded = unfolding.decompress(raw, MOST_TEXT)
+        if not unfolding.eof:
+            raise ValueError("a packed text that was cut, or that unfolds too far")
         return unfolded.decode("utf-8")
     except (zlib.error, UnicodeDecodeError) as error:
         raise ValueError("not a packed text") from error

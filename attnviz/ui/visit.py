@@ -5,10 +5,12 @@ from typing import Any
 
 import streamlit as st
 
-from attnviz.core.switches import Switches
+from attnviz.core.switches import Forbidden, Switches
 from attnviz.core.trace import ModelInfo, Trace
 from attnviz.ui import cache, state
 from attnviz.ui.cache import ModelChoice
+
+WHOLE_PAGE = "whole page"  # asked for by a callback inside a fragment
 
 
 @dataclass(frozen=True)
@@ -84,10 +86,13 @@ def open_visit(choice: ModelChoice, info: ModelInfo) -> Visit:
         ValueError: the text or the switches can't be run; the text of the error is for the visitor.
     """
     chosen = st.session_state
+    for gone in ("visit", WHOLE_PAGE):
+        chosen.pop(gone, None)
+    rest = _run(choice, info, chosen.text, Switches())
+    part = chosen.part or info.parts[0]
+    _drop_impossible_looks(choice, rest, part)
     switches = chosen_switches()
     in_pass = chosen.acts == "pass" or bool(switches.ablate)
-    chosen.pop("visit", None)
-    rest = _run(choice, info, chosen.text, Switches())
     if rest.n_cut:
         n_all = len(rest.tokens) + rest.n_cut
         state.note(f"Showing the first {len(rest.tokens):,} of {n_all:,} tokens; the rest was not read.")
@@ -96,7 +101,7 @@ def open_visit(choice: ModelChoice, info: ModelInfo) -> Visit:
         choice=choice,
         info=info,
         text=chosen.text,
-        part=chosen.part or info.parts[0],
+        part=part,
         layer=chosen.layer,
         head=chosen.head,
         switches=switches,
@@ -108,12 +113,46 @@ def open_visit(choice: ModelChoice, info: ModelInfo) -> Visit:
     return chosen.visit
 
 
+def _drop_impossible_looks(choice: ModelChoice, rest: Trace, part: str) -> None:
+    """Take out of the session the forbidden looks that this text can't have, and say why."""
+    chosen = st.session_state
+    looks, causal = tuple(tuple(look) for look in chosen.forbid), chosen_switches().causal
+    if not looks:
+        return
+    key = ("looks", choice, rest.text, part, looks, causal)
+    kept, reasons = cache.results().get(key, lambda: _possible_looks(rest, part, looks, causal))
+    for reason in reasons:
+        state.note(f"A look can't be forbidden: {reason}.")
+    if reasons:
+        chosen.forbid = kept
+
+
+def _possible_looks(
+    rest: Trace, part: str, looks: tuple[Forbidden, ...], causal: bool | None
+) -> tuple[list[Forbidden], list[str]]:
+    kept: list[Forbidden] = []
+    reasons = []
+    for look in looks:
+        switches = Switches(causal, forbid=frozenset([*kept, look]))
+        layer, head, query, _ = look
+        row = slice(query, query + 1)
+        try:
+            for number in rest.layers_of(part) if layer is None else (layer,):
+                for each in range(rest.heads(number, part=part)) if head is None else (head,):
+                    rest.allowed(number, each, part=part, queries=row, switches=switches)
+        except ValueError as error:
+            reasons.append(str(error))
+        else:
+            kept.append(look)
+    return kept, reasons
+
+
 def current_visit() -> Visit:
     """Return the visit as it is after a click inside a fragment, which `app.py` didn't see.
 
     What was clicked may concern the rest of the page too (see `ask_whole_page`): then all of it runs again.
     """
-    if st.session_state.pop("whole page", False):
+    if st.session_state.pop(WHOLE_PAGE, False):
         st.rerun()
     known: Visit = st.session_state.visit
     chosen = st.session_state
@@ -123,7 +162,7 @@ def current_visit() -> Visit:
 
 def ask_whole_page() -> None:
     """Let a callback inside a fragment have the whole page run, because widgets outside it show what changed."""
-    st.session_state["whole page"] = True
+    st.session_state[WHOLE_PAGE] = True
 
 
 def theme() -> str:
