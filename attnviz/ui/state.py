@@ -5,6 +5,7 @@ into the session before any widget is made, `remember` writes the session back a
 """
 
 import base64
+import time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ PLAIN_TEXT = 1500  # characters of address that a text may take as it is; longer
 PACKED_TEXT = 6000  # beyond that proxies and mail programs cut addresses: the text is left out, and the page says so
 HEATS = ("0.01", "0.03", "0.1", "0.2", "0.5", "1", "2", "5", "10", "30", "100")  # softmax temperatures of the lesson
 ALL = -1  # of the tokens of a long text: the whole map, pooled
+LATE = 3.0  # seconds in which a browser hears of a new address, even on a slow line
 MOST_TEXT = 1_000_000  # bytes that a packed text may unfold to
 
 
@@ -138,7 +140,7 @@ def restore(page: str = "") -> None:
     if known is not None and from_page != page and not address:
         st.session_state.address = address
         return
-    if known == address:
+    if known == address or (known is not None and _is_behind(address)):
         return
     values = {name: field.default for name, field in FIELDS.items()}
     for name, text in address.items():
@@ -162,9 +164,24 @@ def remember() -> None:
         value = st.session_state.get(name, field.default)
         if value != field.default and value is not None:
             address |= pack_text(value) if name == "text" else {name: field.write(value)}
-    if st.session_state.get("address") != address:
+    known = st.session_state.get("address")
+    if known != address:
         st.query_params.from_dict(address)
         st.session_state.address = address
+        st.session_state.address_before = (known, time.monotonic())
+    st.session_state.remembered = {name: st.session_state.get(name, field.default) for name, field in FIELDS.items()}
+
+
+def _is_behind(address: dict[str, str]) -> bool:
+    """Return True if the browser sent a click before it had heard of the address that `remember` wrote last.
+
+    Such a click changes a choice, or it comes with the address before, and soon. Nobody else wrote that address, and
+    reading it would undo the visitor's last choice.
+    """
+    remembered = st.session_state.get("remembered", {})
+    moved = any(st.session_state.get(name, FIELDS[name].default) != value for name, value in remembered.items())
+    before, when = st.session_state.get("address_before", (None, 0.0))
+    return moved or (address == before and time.monotonic() - when < LATE)
 
 
 def note(sentence: str) -> None:

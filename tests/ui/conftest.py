@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from streamlit.runtime.state.common import TESTING_KEY
 from streamlit.testing.v1 import AppTest
 
 from attnviz.core.battery import battery_texts
@@ -49,6 +50,12 @@ class Visitor:
         if key == "model" and value not in ("smollm2", "minilm", "untrained", self["model"]):
             widget.options.append(value)
         widget.set_value(value).run()
+
+    def allow_again(self, label: str) -> None:
+        """Click a forbidden look away by its label, which is worked out from the session, out of AppTest's reach."""
+        pills = self.widget("allow-again")
+        self.app.session_state[TESTING_KEY][pills.id] = lambda _: label
+        pills.select(label).run()
 
     def widget(self, key: str) -> Any:
         """Return the widget with that key."""
@@ -95,7 +102,7 @@ class Visitor:
         return _unpacked(self.chart("head-map")["data"][0]["z"])
 
     def _texts(self, kind: str) -> list[str]:
-        return [re.sub(r"\\([^\w\s])", r"\1", str(element.value)) for element in self.app.get(kind)]
+        return [re.sub(r"\\([^A-Za-z0-9\s])", r"\1", str(element.value)) for element in self.app.get(kind)]
 
     def component(self, key: str) -> dict[str, Any]:
         """Return what the browser component with that key is told."""

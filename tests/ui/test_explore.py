@@ -9,7 +9,7 @@ import pytest
 from attnviz.core.heads import MEASURES, survey
 from attnviz.core.switches import Switches
 from attnviz.ui.examples import Example, all_examples
-from attnviz.ui.state import FIELDS, LANDING
+from attnviz.ui.state import LANDING
 from tests.ui.conftest import Visitor
 
 Open = Callable[..., Visitor]
@@ -246,7 +246,8 @@ def test_a_look_is_forbidden_and_allowed_again(
         visitor.choose("layer", layer)
         visitor.choose("head", head)
         assert np.isnan(visitor.drawn()[10, 3]) == ((layer, head) in forbidden)
-    visitor.choose("allow-again", FIELDS["forbid"].write([look]))
+    (label,) = visitor.widget("allow-again").options
+    visitor.allow_again(label)
     assert visitor["forbid"] == [] and not visitor.has("allow-again")
 
 
@@ -254,7 +255,7 @@ def test_the_same_look_is_not_forbidden_twice(open_app: Open) -> None:
     visitor = open_app(query="10", key="3", forbid="13.8.10.3")
     visitor.press("Forbid in this head")
     assert visitor["forbid"] == [(13, 8, 10, 3)]
-    assert len(visitor.notes()) == 1
+    assert (visitor.crashes(), visitor.errors()) == ([], [])
 
 
 def test_a_look_that_would_leave_nothing_is_refused_in_a_sentence(open_app: Open) -> None:
@@ -263,8 +264,7 @@ def test_a_look_that_would_leave_nothing_is_refused_in_a_sentence(open_app: Open
         visitor.press("Forbid in this head")
         assert visitor.crashes() == []
         assert len(visitor.errors() + visitor.notes()) == 1
-        visitor.press("All switches at rest")
-        assert visitor.crashes() == [] and visitor.has("head-map")
+        assert visitor.has("head-map") and np.isfinite(visitor.drawn()).any()
 
 
 def test_switches_act_on_the_picture_or_on_the_whole_pass(open_app: Open, smollm2: Any) -> None:

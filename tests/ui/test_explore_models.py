@@ -100,6 +100,29 @@ def test_another_precision_is_another_model(open_app: Open) -> None:
     np.testing.assert_array_equal(visitor.drawn(), full)
 
 
+@pytest.mark.parametrize("model", ["untrained", "minilm"])
+def test_the_engine_from_scratch_gives_the_same_maps(open_app: Open, model: str) -> None:
+    visitor = open_app(model=model, layer="2", head="1", text="ab ab ab", causal="off", acts="pass")
+    torch_map = visitor.drawn()
+    visitor.choose("engine", "numpy")
+    assert (visitor.crashes(), visitor.errors()) == ([], [])
+    assert visitor.visit.info.engine == "numpy" and visitor.widget("precision").disabled
+    assert 0 < np.nanmax(np.abs(visitor.drawn() - torch_map)) < 1e-5
+    assert "Against PyTorch, over all heads: weights differ by at most" in visitor.says()
+    visitor.choose("engine", "torch")
+    np.testing.assert_array_equal(visitor.drawn(), torch_map)
+    assert "Against PyTorch" not in visitor.says()
+
+
+def test_a_model_without_an_engine_from_scratch_is_a_sentence(open_app: Open, tiny_folder: Folder) -> None:
+    visitor = open_app(model=str(tiny_folder("t5")), text=WORDS)
+    visitor.choose("engine", "numpy")
+    assert visitor.crashes() == [] and len(visitor.errors()) == 1
+    assert visitor.has("head-map")
+    visitor.choose("engine", "torch")
+    assert (visitor.crashes(), visitor.errors()) == ([], [])
+
+
 @pytest.mark.parametrize("name", ["gptneo", "bloom"])
 def test_switches_that_cannot_act_are_disabled_and_say_why(open_app: Open, tiny_folder: Folder, name: str) -> None:
     visitor = open_app(model=str(tiny_folder(name)), text=WORDS, layer="1", head="0", query="3", key="1")

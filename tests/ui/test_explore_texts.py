@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attnviz.ui.state import ALL
 from tests.ui.conftest import Visitor
 
 Open = Callable[..., Visitor]
 LONG = " ".join(f"word {number}" for number in range(80))  # 310 tokens of smollm2: each digit is one
+BYTES = "The quick brown fox jumps over the lazy dog. " * 7  # 315 tokens of the untrained model
 CHOICES = {"colours": "sqrt", "measure": "entropy", "order": "measure", "strip": "lines", "histogram": "head"}
 
 
@@ -86,11 +88,11 @@ def test_a_long_text_is_pooled_at_first(open_app: Open, smollm2: Any) -> None:
         assert drawn[row, column] == pytest.approx(tile.max(), abs=1e-6)
 
 
-def test_a_part_of_a_long_text_shows_the_tokens_that_its_name_says(open_app: Open, smollm2: Any) -> None:
-    visitor = open_app()
-    visitor.type(LONG)
-    trace = smollm2.trace(LONG)
-    weights, labels = trace.weights(13, 8), [token.label for token in trace.tokens]
+def test_a_part_of_a_long_text_shows_the_tokens_that_its_name_says(open_app: Open) -> None:
+    visitor = open_app(model="untrained", layer="2", head="1")
+    visitor.type(BYTES)
+    trace = visitor.visit.rest
+    weights, labels = trace.weights(2, 1), [token.label for token in trace.tokens]
     wrong = []
     for name in visitor.widget("zoom").options[1:]:
         visitor.app.selectbox(key="zoom").select_index(visitor.widget("zoom").options.index(name)).run()
@@ -105,8 +107,7 @@ def test_a_part_of_a_long_text_shows_the_tokens_that_its_name_says(open_app: Ope
 
 
 def test_every_token_of_a_long_text_is_in_some_part(open_app: Open) -> None:
-    visitor = open_app()
-    visitor.type(LONG)
+    visitor = open_app(model="untrained", text=BYTES)
     _, *names = visitor.widget("zoom").options
     covered = {number for name in names for number in range(*_bounds(name))}
     assert covered == set(range(n_tokens(visitor)))
@@ -118,7 +119,7 @@ def _bounds(name: str) -> tuple[int, int]:
 
 
 def test_controls_work_on_a_long_text(open_app: Open) -> None:
-    visitor = open_app(text=LONG)
+    visitor = open_app(model="untrained", layer="2", head="1", text=BYTES)
     for name, value in (
         ("colours", "sqrt"),
         ("colours", "without_first"),
@@ -131,7 +132,7 @@ def test_controls_work_on_a_long_text(open_app: Open) -> None:
         ("key", 99),
         ("colours", "sqrt"),
         ("view", "after"),
-        ("zoom", None),
+        ("zoom", ALL),
         ("histogram", "head"),
         ("zoom", 192),
     ):
@@ -140,8 +141,8 @@ def test_controls_work_on_a_long_text(open_app: Open) -> None:
 
 
 def test_from_a_long_text_to_a_short_one_and_back(open_app: Open) -> None:
-    visitor = open_app()
-    for text in (LONG, "A short one", LONG):
+    visitor = open_app(model="untrained", layer="2", head="1")
+    for text in (BYTES, "A short one", BYTES):
         visitor.type(text)
         assert (visitor.crashes(), visitor.errors()) == ([], []), text[:20]
     visitor.choose("histogram", "head")
