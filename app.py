@@ -7,8 +7,14 @@ from attnviz.ui.visit import open_visit
 
 st.set_page_config(page_title="attnviz", page_icon="assets/icon.svg", layout="wide")
 controls.style()
-state.restore()
-page = st.navigation([st.Page("attnviz/pages/explore.py", title="Explore", default=True)], position="top")
+page = st.navigation(
+    [
+        st.Page("attnviz/pages/explore.py", title="Explore", default=True),
+        st.Page("attnviz/pages/scratch.py", title="From scratch", url_path="scratch"),
+    ],
+    position="top",
+)
+state.restore(page.url_path)
 
 controls.sentence()
 examples = st.container()

@@ -1,24 +1,38 @@
 """Pictures: arrays and strings in, one `plotly.graph_objects.Figure` out, one function a picture."""
 
 from attnviz.figures.bars import next_token_bars, row_bars
+from attnviz.figures.components import component_map
+from attnviz.figures.curves import Line, share_curves
+from attnviz.figures.density import score_histogram
+from attnviz.figures.distances import distance_curve
 from attnviz.figures.heatmap import first_column_share, head_map
 from attnviz.figures.histogram import gradient_histogram, saturation_histogram
 from attnviz.figures.overview import overview
+from attnviz.figures.signed import component_bars, labelled_bars
 from attnviz.figures.strips import heads_changed, layers_by_heads
+from attnviz.figures.sums import sum_bars
 from attnviz.figures.theme import OKABE_ITO, THEMES, escape, on_page
 
 __all__ = [
+    "Line",
     "OKABE_ITO",
     "THEMES",
+    "component_bars",
+    "component_map",
+    "distance_curve",
     "escape",
     "first_column_share",
     "gradient_histogram",
     "head_map",
     "heads_changed",
+    "labelled_bars",
     "layers_by_heads",
     "next_token_bars",
     "on_page",
     "overview",
     "row_bars",
     "saturation_histogram",
+    "score_histogram",
+    "share_curves",
+    "sum_bars",
 ]

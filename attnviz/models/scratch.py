@@ -1,7 +1,7 @@
 """Three whole language models in NumPy: from the numbers of the tokens to the logits of the next one.
 
 `llama`, `bert` and `gpt2` below are the models, each a few lines of the functions that come after them. What training
-found is in `Model`, the rest is here, in `activations` and in `core.attention`. NumPy alone, float32, one text each.
+found is in `Model`, the rest is here, in `activations`, `core.attention` and `core.rotary`. NumPy alone, float32.
 Axes: tokens, d_model between the layers; heads, tokens, d_head inside attention.
 """
 
@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from attnviz.core.attention import merge_heads, repeat_kv, scaled_dot_product_attention
 from attnviz.core.masks import Mask, causal_rule, full_mask
+from attnviz.core.rotary import rotary, rotate
 from attnviz.core.switches import Switches, allowed_cells
 from attnviz.core.trace import LayerRecord
 from attnviz.models.activations import ACTIVATIONS, Float, silu
 
 Attend: TypeAlias = Callable[[Float, Float, Float, float], Float]
+Keep: TypeAlias = Callable[[Float], object]
 
 QUERY_BLOCK = 64  # queries that attend at a time, so that no more than (heads, 64, keys) weights are held at once
 CACHE_SIZED = 2**16  # numbers that are bent at a time, 256 KB
@@ -110,7 +112,7 @@ def run(
     """
     causal = model.layout != "bert"
     attention = Attention((causal_rule if causal else full_mask)(len(ids), len(ids)), switches or Switches(), on_layer)
-    x = LAYOUTS[model.layout](model, ids, attention.attend)  # (tokens, d_model)
+    x = LAYOUTS[model.layout](model, ids, attention.attend, forget)  # (tokens, d_model)
     if model.head is None:
         return attention.records, None
     logits = model.head @ x[-1]  # (vocabulary, d_model) @ (d_model,) -> (vocabulary,)
@@ -118,10 +120,10 @@ def run(
     return attention.records, logits
 
 
-# The three models
+# The three models, which hand what enters each layer, and what leaves the last one, to `keep`
 
 
-def llama(model: Model, ids: list[int], attend: Attend) -> Float:
+def llama(model: Model, ids: list[int], attend: Attend, keep: Keep) -> Float:
     """Normalise before, turn q and k by their positions, share keys among heads: (tokens,) -> (tokens, d_model).
 
     Source: Touvron et al. 2023 (LLaMA), section 2.2.
@@ -129,12 +131,14 @@ def llama(model: Model, ids: list[int], attend: Attend) -> Float:
     x = model.words[ids]  # (tokens, d_model)
     turns = rotary(len(ids), model.d_head, model.theta)  # 2 x (tokens, d_head / 2)
     for layer in model.layers:
+        keep(x)
         x = x + self_attention(rms_norm(x, layer.norm_1), model, layer, attend, turns)
         x = x + swiglu(rms_norm(x, layer.norm_2), layer.up, layer.down)
+    keep(x)
     return rms_norm(x, model.norm)
 
 
-def bert(model: Model, ids: list[int], attend: Attend) -> Float:
+def bert(model: Model, ids: list[int], attend: Attend, keep: Keep) -> Float:
     """Look in both directions, add learned positions, normalise after: (tokens,) -> (tokens, d_model).
 
     Source: Devlin et al. 2019 (BERT), section 3; Vaswani et al. 2017, section 3.1.
@@ -142,24 +146,32 @@ def bert(model: Model, ids: list[int], attend: Attend) -> Float:
     x = model.words[ids] + model.token_type + model.positions[: len(ids)]  # (tokens, d_model)
     x = layer_norm(x, model.norm)
     for layer in model.layers:
+        keep(x)
         x = layer_norm(x + self_attention(x, model, layer, attend), layer.norm_1)
         x = layer_norm(x + feed_forward(x, layer.up, layer.down, model.activation), layer.norm_2)
+    keep(x)
     return x
 
 
-def gpt2(model: Model, ids: list[int], attend: Attend) -> Float:
+def gpt2(model: Model, ids: list[int], attend: Attend, keep: Keep) -> Float:
     """Add learned positions, normalise before: (tokens,) -> (tokens, d_model).
 
     Source: Radford et al. 2019 (GPT-2), section 2.3.
     """
     x = model.words[ids] + model.positions[: len(ids)]  # (tokens, d_model)
     for layer in model.layers:
+        keep(x)
         x = x + self_attention(layer_norm(x, layer.norm_1), model, layer, attend)
         x = x + feed_forward(layer_norm(x, layer.norm_2), layer.up, layer.down, model.activation)
+    keep(x)
     return layer_norm(x, model.norm)
 
 
-LAYOUTS: dict[str, Callable[[Model, list[int], Attend], Float]] = {"llama": llama, "bert": bert, "gpt2": gpt2}
+LAYOUTS: dict[str, Callable[[Model, list[int], Attend, Keep], Float]] = {"llama": llama, "bert": bert, "gpt2": gpt2}
+
+
+def forget(x: Float) -> None:
+    """Keep nothing of what goes from layer to layer: the `keep` of a pass whose attention alone is wanted."""
 
 
 # Attention
@@ -232,28 +244,6 @@ class Attention:
         )  # (1 or heads, rows, keys)
         n_seen = np.flatnonzero(cells.any(axis=(0, 1)))[-1] + 1
         return np.where(cells[..., :n_seen], np.float32(0), np.float32(-np.inf))
-
-
-def rotary(n_tokens: int, d_head: int, theta: float) -> tuple[Float, Float]:
-    """Return cosines and sines, (tokens, d_head / 2) each, of the angles by which positions turn q and k.
-
-    Pair i of d_head / 2 turns by theta^(-2i / d_head) for each token: the first fast, the last hardly.
-
-    Source: Su et al. 2021 (RoFormer), section 3.2.2.
-    """
-    pairs = np.arange(0, d_head, 2, dtype=np.float32) / np.float32(d_head)  # (d_head / 2,)
-    speeds = np.float32(1) / np.float32(theta) ** pairs
-    angles = np.arange(n_tokens, dtype=np.float32)[:, None] * speeds  # (tokens, d_head / 2)
-    return np.cos(angles), np.sin(angles)
-
-
-def rotate(x: Float, cos: Float, sin: Float) -> Float:
-    """Turn each pair (x_i, x_{i + d_head/2}) by its angle: (heads, tokens, d_head) -> the same.
-
-    q . k of two turned vectors depends on how far apart they are, not on where.
-    """
-    left, right = np.split(x, 2, axis=-1)  # (heads, tokens, d_head / 2)
-    return np.concatenate([left * cos - right * sin, right * cos + left * sin], axis=-1)
 
 
 # What else a layer is made of

@@ -25,7 +25,7 @@ SHOWS = f"""([selector, expected]) => {{
 SLOW_ANSWERS = """
 const Socket = window.WebSocket;
 const [held, state] = [[], { holding: false }];
-const later = (listener) => (event) => (state.holding ? held.push(() => listener(event)) : listener(event));
+const later = (listener) => (event) => (state.holding ? held.push({ listener, event }) : listener(event));
 window.WebSocket = class extends Socket {
   set onmessage(listener) { super.onmessage = later(listener); }
   addEventListener(type, listener, ...rest) {
@@ -33,10 +33,14 @@ window.WebSocket = class extends Socket {
   }
 };
 window.holdAnswers = () => { state.holding = true; };
-window.letAnswersIn = () => { state.holding = false; held.splice(0).forEach((deliver) => deliver()); };
-window.allAnswersWait = () => new Promise((resolve) => {
-  const look = (last, quiet) => (quiet > 10 ? resolve(true)
-    : setTimeout(() => look(held.length, held.length && held.length === last ? quiet + 1 : 0), 50));
+window.letAnswersIn = () => {
+  state.holding = false;
+  held.splice(0).forEach(({ listener, event }) => listener(event));
+};
+window.allAnswersWait = (word) => new Promise((resolve) => {
+  const told = () => held.some(({ event }) => new TextDecoder("latin1").decode(event.data).includes(word));
+  const look = (last, quiet) => (quiet > 10 && told() ? resolve(true)
+    : setTimeout(() => look(held.length, held.length === last ? quiet + 1 : 0), 50));
   look(-1, 0);
 });
 """  # with it a test decides when the page hears what the server sent, as if the way were long

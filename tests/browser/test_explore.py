@@ -115,10 +115,13 @@ def test_a_click_on_a_cell_shows_its_numbers_and_forbids_it(page: Page, app_url:
     after, before = trace.weights(13, 8, switches=switches), trace.weights(13, 8)
     expect_map(page, after, trace.allowed(13, 8, switches=switches))
     expect(page.get_by_text(f"{look} masked")).to_be_visible()
+    rest(page)
     choose(page, "view", "without")
     expect_map(page, before, CAUSAL)
+    rest(page)
     choose(page, "view", "difference")
     expect_map(page, after - before, CAUSAL)
+    rest(page)
     page.get_by_role("button", name="Forbid in this head").click()
     expect(page.get_by_text("That look is forbidden already")).to_be_visible()
     rest(page)
@@ -291,21 +294,21 @@ def test_clicks_while_a_long_text_is_read_end_with_the_last_choice(
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
+    ("first", "in_address", "second"),
     [
-        (("colours", "square root"), ("causal", "off")),
-        (("causal", "on"), ("strip", "two columns with lines")),
-        (("causal", "on"), ("acts", "the whole pass")),
+        (("colours", "square root"), "colours=sqrt", ("causal", "off")),
+        (("causal", "on"), "causal=on", ("strip", "two columns with lines")),
+        (("causal", "on"), "causal=on", ("acts", "the whole pass")),
     ],
 )
 def test_a_click_before_the_answer_to_the_last_one_counts_too(
-    page: Page, app_url: str, first: tuple[str, str], second: tuple[str, str]
+    page: Page, app_url: str, first: tuple[str, str], in_address: str, second: tuple[str, str]
 ) -> None:
     page.add_init_script(SLOW_ANSWERS)
     open_app(page, app_url)
     page.evaluate("window.holdAnswers()")
     choose(page, *first)
-    page.evaluate("window.allAnswersWait()")
+    page.evaluate("window.allAnswersWait", in_address)  # the server is done, and the browser doesn't know it yet
     choose(page, *second)
     page.evaluate("window.letAnswersIn()")
     rest(page)

@@ -69,6 +69,23 @@ def _layers_by_heads(**settings) -> go.Figure:
     return figures.layers_by_heads(values, [0, 2, 7], kind="difference", marked=[(7, 1)], **settings)
 
 
+def _score_histogram(**settings) -> go.Figure:
+    where = np.linspace(-2, 2, 50)
+    curves = [("exact", where, np.exp(-abs(where)) / 2), ("$normal$", where, np.exp(-(where**2) / 2) / 2.5)]
+    return figures.score_histogram([1, 0, 6, 2], [-2, -1, 0, 1, 2], curves, **settings)
+
+
+def _share_curves(**settings) -> go.Figure:
+    lines = [figures.Line("with <b>1/√d</b>", [0, 0.1, 0.2]), figures.Line("without", [0, 0.5, 1], second=True)]
+    return figures.share_curves([1, 2, 4], lines, marked=2, **settings)
+
+
+def _distance_curve(**settings) -> go.Figure:
+    scores = np.cos(np.arange(9))
+    rows = {"average": scores / 2, "band": (scores / 2 - 1, scores / 2 + 1), "marked": 3}
+    return figures.distance_curve(scores, **rows, **settings)
+
+
 ALL: dict[str, Callable[..., go.Figure]] = {
     "head_map": lambda **s: _head_map(highlight_query=3, marked=[(4, 1)], forbidden=[(5, 2), (6, 2)], **s),
     "head_map_sqrt": lambda **s: _head_map(scale="sqrt", **s),
@@ -81,6 +98,13 @@ ALL: dict[str, Callable[..., go.Figure]] = {
     "row": _row,
     "layers_by_heads": _layers_by_heads,
     "heads_changed": lambda **s: figures.heads_changed([[0.1, 0.4], [0.0, np.nan]], [0, 3], switched=[(0, 1)], **s),
+    "score_histogram": _score_histogram,
+    "share_curves": _share_curves,
+    "sums": lambda **s: figures.sum_bars(np.ones(13), causal_map(13)[0].sum(axis=0), labels(13), **s),
+    "components": lambda **s: figures.component_map(np.random.default_rng(0).normal(size=(13, 24)), labels(13), **s),
+    "component_bars": lambda **s: figures.component_bars([3.0, -1.0, 0.5, 2.0], highlighted=[0, 3], **s),
+    "labelled_bars": lambda **s: figures.labelled_bars([1.5, -0.2], ["<b>x</b>", "$x$"], highlighted=[1], **s),
+    "distance_curve": _distance_curve,
     "overview": lambda **s: figures.overview(thumbnails(), [0, 2, 7], marked=[(2, 1)], **s),
 }
 """Name -> a function that draws that figure; takes title, theme, label_size."""

@@ -437,32 +437,6 @@ def test_linear(numbers):
     assert_as_torch(scratch.linear(x, scratch.Linear(weight.T, bias)), expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("theta", [10000.0, 100000.0])
-def test_rotary_positions(theta, numbers):
-    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
-
-    n_tokens, d_head = 3000, 64
-    rope = {"rope_type": "default", "rope_theta": theta}
-    settings = {"hidden_size": 2 * d_head, "num_attention_heads": 2, "rope_parameters": rope}
-    cos, sin = LlamaRotaryEmbedding(transformers.LlamaConfig(**settings))(torch.zeros(1), torch.arange(n_tokens)[None])
-    q, k = numbers(2, n_tokens, d_head), numbers(1, n_tokens, d_head)
-    expected = apply_rotary_pos_emb(torch.from_numpy(q)[None], torch.from_numpy(k)[None], cos, sin)
-    turns = scratch.rotary(n_tokens, d_head, theta)
-    for x, turned in zip((q, k), expected, strict=True):
-        # an angle of 3000 is known to 3000 * 2^-24 in float32, and x is up to 14
-        np.testing.assert_allclose(scratch.rotate(x, *turns), turned[0].numpy(), rtol=0, atol=5e-3)
-        np.testing.assert_allclose(scratch.rotate(x, *turns)[:, :50], turned[0, :, :50].numpy(), rtol=0, atol=1e-4)
-
-
-def test_a_product_of_turned_vectors_depends_on_the_distance_alone(numbers):
-    q, k = (np.repeat(numbers(1, 1, 16), 40, axis=1) for _ in range(2))
-    turns = scratch.rotary(40, 16, 100.0)
-    products = scratch.rotate(q, *turns)[0] @ scratch.rotate(k, *turns)[0].T
-    for distance in (-5, 0, 7):
-        np.testing.assert_allclose(np.diag(products, distance), products.diagonal(distance)[0], rtol=0, atol=1e-3)
-    assert np.ptp(products) > 10
-
-
 @pytest.mark.parametrize(
     ("function", "expected"),
     [

@@ -1,0 +1,109 @@
+"""What all steps of the lesson share: their texts from `assets/lesson.toml`, the question to guess, and the code."""
+
+import importlib
+import inspect
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from attnviz.ui.controls import plain
+
+FILE = Path(__file__).resolve().parents[3] / "assets" / "lesson.toml"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the lesson.
+
+    Attributes:
+        name: as in the address; `title`: on the page; `number`: from 1.
+        text: two sentences; `formula`: LaTeX, with the shapes.
+        question: to guess before the answer is shown; `answer`: with `{names}` of numbers worked out on the spot.
+        code: full names of the functions that make the step's pictures.
+        says: further sentences by name, each with `{names}` of numbers where it needs them.
+    """
+
+    number: int
+    name: str
+    title: str
+    text: str
+    formula: str
+    question: str
+    answer: str
+    code: tuple[str, ...]
+    says: Mapping[str, str] = field(default_factory=dict)
+
+    def say(self, name: str, /, **values: Any) -> str:
+        """Return one of the step's sentences with its numbers filled in, as Markdown."""
+        return fill(self.says[name], **values)
+
+    def functions(self) -> list[Callable[..., Any]]:
+        """Return the functions that make the step's pictures."""
+        return [function_of(name) for name in self.code]
+
+
+@cache
+def all_steps() -> tuple[Step, ...]:
+    """Return the steps in the order of the file."""
+    entries = tomllib.loads(FILE.read_text(encoding="utf-8"))["step"]
+    return tuple(
+        Step(number=number, **{**entry, "code": tuple(entry["code"])}) for number, entry in enumerate(entries, 1)
+    )
+
+
+def step_of(name: str) -> Step:
+    """Return the step of that name."""
+    return next(step for step in all_steps() if step.name == name)
+
+
+def fill(sentence: str, /, **values: Any) -> str:
+    """Return a sentence with values in the place of `{names}`; strings, such as tokens, are shown as they are."""
+    return sentence.format(
+        **{name: plain(value) if isinstance(value, str) else value for name, value in values.items()}
+    )
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    """Return the function with that full name, such as `attnviz.core.attention.softmax`."""
+    module, _, function = name.rpartition(".")
+    return getattr(importlib.import_module(module), function)
+
+
+def frame(step: Step) -> None:
+    """Draw the head of a step: title, sentences, formula."""
+    st.subheader(f"{step.number}. {step.title}", anchor=False)
+    words, formula = st.columns([5, 4], gap="large", vertical_alignment="center")
+    with words:
+        st.markdown(step.text)
+    with formula:
+        st.latex(step.formula)
+
+
+def guess(step: Step, /, **values: Any) -> None:
+    """Ask the step's question; the answer, with these numbers in it, comes at a click."""
+    key = f"answer-{step.name}"
+    with st.container(border=True, key=f"guess-{step.name}"):
+        st.markdown(f"**Guess first.** {step.question}")
+        shown = st.session_state.get(key, False)
+        st.button("Hide the answer" if shown else "Show the answer", key=f"{key}-button", on_click=_turn, args=(key,))
+        if shown:
+            st.markdown(fill(step.answer, **values))
+
+
+def code(step: Step) -> None:
+    """Offer the source of the functions that made the step's pictures."""
+    box = st.expander("The code that made these pictures", key=f"code-{step.name}", on_change="rerun", type="compact")
+    if box.open:
+        with box:
+            for function in step.functions():
+                st.caption(plain(f"{function.__module__}.{function.__qualname__}"))
+                st.code(inspect.getsource(function), language="python")
+
+
+def _turn(key: str) -> None:
+    st.session_state[key] = not st.session_state.get(key, False)

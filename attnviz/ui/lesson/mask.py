@@ -1,0 +1,220 @@
+"""Step 5, the causal mask: change the last token, and see which rows change, with the mask and without."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from attnviz.core.change import (
+    Alike,
+    TokenChange,
+    change_a_token,
+    compare_tokens,
+    heads_that_kept,
+    row_changes,
+    same_bits,
+)
+from attnviz.core.naive import masked_softmax
+from attnviz.core.switches import Switches
+from attnviz.core.trace import Trace
+from attnviz.figures import component_map, head_map
+from attnviz.models.blas import half_the_cores
+from attnviz.ui import cache, charts
+from attnviz.ui.controls import as_sentence, plain
+from attnviz.ui.lesson.frame import Step, guess
+from attnviz.ui.lesson.numbers import MOST_TOKENS, numbers_row
+from attnviz.ui.visit import Visit
+
+MOST_COMPONENTS = 64  # columns that are drawn
+MOST_COMPARED = 256  # rows of a long text; texts up to this length are compared in all heads
+ROUNDING = 1e-5  # differences below it come from another order of adding up
+
+
+def draw(visit: Visit, step: Step) -> None:
+    """Draw what a change of the last token changes, in random numbers or in the visitor's text."""
+    numbers = numbers_row(visit, cell=False)
+    if numbers is None:
+        return
+    if numbers.real:
+        _real(visit, step)
+    else:
+        _random(visit, step)
+    _stand_ins(step)
+
+
+def _random(visit: Visit, step: Step) -> None:
+    n_tokens, d, seed = (st.session_state[name] for name in ("rows", "width", "seed"))
+    n_heads = 2 if d % 2 == 0 else 1
+    masked, free = (_changed(n_tokens, d, n_heads, seed, causal) for causal in (True, False))
+    signs = [_signs(found.output, found.output_after) for found in (masked, free)]
+    guess(step, n=n_tokens, n_kept=_n_kept(signs[0]), n_kept_without=_n_kept(signs[1]))
+    largest = max(float(row_changes(found.output, found.output_after).max()) for found in (masked, free))
+    columns = st.columns(2, gap="medium")
+    for column, found, name, sign in zip(columns, (masked, free), ("with the mask", "without it"), signs, strict=True):
+        with column:
+            _random_maps(visit, found, name, sign, largest)
+    changed = row_changes(free.output, free.output_after)
+    heads = "1 head" if n_heads == 1 else f"{n_heads} heads"
+    st.caption(step.say("random", heads=heads, d=d, n_drawn=min(d, MOST_COMPONENTS), first=float(changed[0])))
+
+
+def _signs(before: NDArray[np.floating], after: NDArray[np.floating]) -> list[str]:
+    """Return a sign for each row: it kept every bit, differs by rounding alone, or changed."""
+    same, changes = same_bits(before, after), row_changes(before, after)
+    return ["=" if kept else "≈" if change < ROUNDING else "≠" for kept, change in zip(same, changes, strict=True)]
+
+
+def _n_kept(signs: Sequence[str]) -> int:
+    return sum(sign != "≠" for sign in signs)
+
+
+def _changed(n_tokens: int, d: int, n_heads: int, seed: int, causal: bool) -> TokenChange:
+    def make() -> TokenChange:
+        with half_the_cores():
+            return change_a_token(n_tokens, d, n_tokens - 1, causal=causal, n_heads=n_heads, seed=seed)
+
+    return cache.results().get(("token change", n_tokens, d, n_heads, seed, causal), make)
+
+
+def _random_maps(visit: Visit, found: TokenChange, name: str, signs: Sequence[str], largest: float) -> None:
+    """Draw one head's weights, and below them by how much each number of the output changed."""
+    tokens = [f"token {index}" for index in range(len(signs))]
+    allowed = found.weights[0] > 0
+    figure = head_map(
+        found.weights[0],
+        tokens,
+        tokens,
+        allowed=allowed,
+        title=f"Weights of head 0, {name}",
+        theme=visit.theme,
+        height=430,
+    )
+    table = {"query": tokens, **{f"key {key}": found.weights[0][:, key].round(6) for key in range(len(tokens))}}
+    charts.draw(figure, f"mask-weights-{name.split()[0]}", f"weights {name}", partial(dict, table))
+    difference = (found.output_after - found.output)[:, :MOST_COMPONENTS]
+    figure = component_map(
+        difference,
+        [f"{token} {sign}" for token, sign in zip(tokens, signs, strict=True)],
+        value_range=largest,
+        bar_title="change of the output",
+        title=f"Change the last token: output after minus before, {name}",
+        theme=visit.theme,
+    )
+    table = {"token": tokens, "largest change": row_changes(found.output, found.output_after), "row": signs}
+    charts.draw(figure, f"mask-change-{name.split()[0]}", f"change of the output {name}", partial(dict, table))
+
+
+def _real(visit: Visit, step: Step) -> None:
+    """Run the text with another last word, under the model's own mask and under the other one, and compare a head."""
+    st.text_input("The last word becomes", key="swap", persist_state="session", max_chars=60, width=260)
+    other = swapped(visit.text, st.session_state.swap)
+    own = visit.rest.causal(visit.layer, part=visit.part)
+    cannot = visit.info.cannot.get("causal") or (visit.part == "cross" and step.says["cross"])
+    passes = {"with the mask" if own else "as it is, no mask": Switches()}
+    if not cannot:
+        passes["without it" if own else "with a mask"] = Switches(causal=not own)
+    try:
+        traces = {name: _both(visit, other, switches) for name, switches in passes.items()}
+    except ValueError as error:
+        st.info(as_sentence(str(error)))
+        return
+    first = next(iter(traces.values()))
+    alike = compare_tokens(*first, part=visit.part)
+    if not alike.n_shared:
+        st.info(step.say("nothing_shared", other=other))
+        return
+    _compare(visit, step, traces, alike)
+    if cannot:
+        st.info(plain(cannot))
+    st.caption(step.say("real", other=other, head=visit.name))
+    if alike.n_before != alike.n_after:
+        st.caption(step.say("lengths", n=alike.n_before, n_other=alike.n_after, n_shared=alike.n_shared))
+    elif alike.first > 0 and alike.n_before <= MOST_COMPARED:
+        n_heads, n_same = heads_that_kept(*first, part=visit.part)
+        st.caption(step.say("all_heads", n_heads=n_heads, n_same=n_same, first=alike.first))
+
+
+def _both(visit: Visit, other: str, switches: Switches) -> tuple[Trace, Trace]:
+    """Return the traces of the visitor's text and of the other one."""
+    with st.spinner("Reading the text with another last word"):
+        before, after = (cache.get_trace(visit.choice, text, switches) for text in (visit.text, other))
+    return before, after
+
+
+def _compare(visit: Visit, step: Step, traces: Mapping[str, tuple[Trace, Trace]], alike: Alike) -> None:
+    """Ask, and draw the changes under each mask side by side, in the same colours."""
+    where = {"part": visit.part, "queries": _last(alike.n_shared, MOST_COMPARED), "keys": slice(0, alike.n_shared)}
+    weights = {name: [t.weights(visit.layer, visit.head, **where) for t in pair] for name, pair in traces.items()}
+    signs = [_signs(*pair) for pair in weights.values()]
+    guess(step, n=len(signs[0]), n_kept=_n_kept(signs[0]), n_kept_without=_n_kept(signs[-1]))
+    largest = max(float(row_changes(*pair).max()) for pair in weights.values()) or 1.0
+    for column, (name, pair), sign in zip(st.columns(2, gap="medium"), weights.items(), signs, strict=False):
+        drawn = _last(alike.n_shared, MOST_TOKENS)
+        allowed = traces[name][0].allowed(visit.layer, visit.head, part=visit.part, queries=drawn, keys=drawn)
+        with column:
+            _difference(visit, name, pair, sign, drawn, allowed, largest)
+
+
+def _last(n: int, most: int) -> slice:
+    return slice(max(0, n - most), n)
+
+
+def swapped(text: str, word: str) -> str:
+    """Return the text with its last word replaced, white space before it kept.
+
+    >>> swapped("it is cold", "warm"), swapped("cold", "warm")
+    ('it is warm', 'warm')
+    """
+    body = text.rstrip()
+    cut = max((place + 1 for place, sign in enumerate(body) if sign.isspace()), default=0)
+    return body[:cut] + word
+
+
+def _difference(
+    visit: Visit,
+    name: str,
+    pair: Sequence[NDArray[np.float32]],
+    signs: Sequence[str],
+    drawn: slice,
+    allowed: NDArray[np.bool_],
+    largest: float,
+) -> None:
+    """Draw by how much the chosen head's weights changed, with a sign at each row."""
+    n_drawn = drawn.stop - drawn.start
+    before, after = (weights[-n_drawn:, drawn] for weights in pair)
+    queries, keys = ([token.label for token in side][drawn] for side in visit.rest.tokens_of(visit.part))
+    signs = signs[-n_drawn:]
+    figure = head_map(
+        after - before,
+        [f"{label} {sign}" for label, sign in zip(queries, signs, strict=True)],
+        keys,
+        allowed=allowed,
+        kind="difference",
+        value_range=(-largest, largest),
+        query_start=drawn.start,
+        key_start=drawn.start,
+        title=f"{visit.name}, after minus before, {name}",
+        theme=visit.theme,
+        height=520,
+    )
+    table = {"query": queries, "largest change": row_changes(before, after), "row": signs}
+    charts.draw(figure, f"mask-real-{name.split()[0]}", f"change {visit.name} {name}", partial(dict, table))
+
+
+def _stand_ins(step: Step) -> None:
+    """Show what -inf and -1e9 make of a row in which something is allowed, and of one in which nothing is."""
+    st.markdown("##### Why minus infinity, and not a large negative number?")
+    scores = np.array([1.0, 2.0, 0.5, 3.0])
+    rows = {"two keys allowed": np.array([True, True, False, False]), "nothing allowed": np.zeros(4, bool)}
+    lines = ["| scores 1, 2, 0.5, 3 | masked by | float32 | float16 |", "|:--|:--|:--|:--|"]
+    for name, allowed in rows.items():
+        for stand_in in (-np.inf, -1e9):
+            found = [masked_softmax(scores, allowed, stand_in, dtype) for dtype in (np.float32, np.float16)]
+            cells = " | ".join(", ".join(f"{value:.3g}" for value in row.astype(float)) for row in found)
+            lines.append(f"| {name} | {'−∞' if np.isinf(stand_in) else '−1e9'} | {cells} |")
+    st.markdown("\n".join(lines))
+    with np.errstate(over="ignore"):
+        half = np.float64(-1e9).astype(np.float16)
+    st.caption(step.say("stand_ins", half=str(half).replace("-", "−")))

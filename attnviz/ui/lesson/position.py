@@ -1,0 +1,233 @@
+"""Step 3, position: how turning q and k makes a score depend on distance, and what shuffled words show of a head."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from attnviz.core.rotary import score_by_distance, turn_back
+from attnviz.core.shuffled import followed_by_heads
+from attnviz.core.switches import Switches
+from attnviz.core.trace import Trace
+from attnviz.core.words import shuffle_words
+from attnviz.figures import distance_curve, head_map, layers_by_heads
+from attnviz.figures.theme import number
+from attnviz.ui import cache, charts
+from attnviz.ui.charts import heads_table, map_table
+from attnviz.ui.controls import as_sentence
+from attnviz.ui.lesson.engine import numpy_model
+from attnviz.ui.lesson.frame import Step, guess
+from attnviz.ui.lesson.numbers import MOST_TOKENS, Numbers, numbers_row
+from attnviz.ui.lesson.trail import trail
+from attnviz.ui.visit import Visit
+
+DISTANCES = 65  # 0 to 64 tokens apart
+MOST_SHUFFLED = 300  # tokens of a text whose words are shuffled while the visitor waits
+
+
+class Shuffled(NamedTuple):
+    """A text with its words in another order.
+
+    Attributes:
+        trace: of the shuffled text; `order`: (words,) which old word stands at each place.
+        followed: (layers, heads, 2) how far each head's pattern followed positions, and words.
+    """
+
+    trace: Trace
+    order: NDArray[np.int64]
+    followed: NDArray[np.float64]
+
+
+def draw(visit: Visit, step: Step) -> None:
+    """Draw the score over distance for two heads, and which heads follow words when the words are shuffled."""
+    numbers = numbers_row(visit, sources=("real",))
+    if numbers is None:
+        return
+    if len(visit.info.parts) > 1 and visit.part != "encoder":
+        st.info(step.say("cross"))
+        return
+    shuffled = _shuffle(visit)
+    best = previous_token_head(visit)
+    if isinstance(shuffled, Shuffled):
+        guess(step, **_answer(best, shuffled))
+    st.markdown(f"##### {step.say('distance_title')}")
+    model = numpy_model(visit)
+    if model is not None and model.theta is None:
+        st.markdown(step.say("learned"))
+    elif model is not None:
+        trail(numbers, "score")
+        _curves(visit, step, numbers, best, model.theta)
+    st.markdown(f"##### {step.say('shuffle_title')}")
+    _shuffle_part(visit, step, shuffled)
+
+
+def previous_token_head(visit: Visit) -> tuple[int, int]:
+    """Return the (layer, head) that looks at the token before most, on the visitor's text."""
+    survey = cache.get_survey(visit.choice, visit.rest, visit.part, None)
+    values = np.nan_to_num(survey.measures["previous_token"], nan=-1.0)  # (layers, heads)
+    row, head = divmod(int(values.argmax()), values.shape[1])
+    return visit.rest.layers_of(visit.part)[row], head
+
+
+def _curves(visit: Visit, step: Step, numbers: Numbers, best: tuple[int, int], theta: float) -> None:
+    """Draw the followed pair's score over distance in the chosen head and, beside it, in the previous-token head."""
+    other = _of_head(visit, numbers, *best)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _curve(visit, numbers, theta, "own")
+        st.caption(step.say("curve", **_spread(numbers, theta)))
+    with right:
+        if best == (visit.layer, visit.head):
+            st.markdown(step.say("is_previous", name=visit.name))
+            return
+        _curve(visit, other, theta, "previous")
+        st.caption(step.say("previous", name=other.name, **_spread(other, theta)))
+        st.button(f"Take {other.name}", key="take-previous", on_click=_take, args=best)
+
+
+def _of_head(visit: Visit, numbers: Numbers, layer: int, head: int) -> Numbers:
+    """Return the numbers of another head, with the same two tokens followed."""
+    q, k, v = visit.rest.qkv(layer, head, part=visit.part)
+    scale = visit.rest.scale(layer, part=visit.part)
+    return replace(numbers, name=f"L{layer} H{head}", layer=layer, head=head, q=q, k=k, v=v, scale=scale)
+
+
+def _scores(numbers: Numbers, theta: float) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """Return the followed pair's scores (distances,), and those of all pairs (distances, pairs) without token 0."""
+    query, key = numbers.cell
+    n_distances = max(DISTANCES, query - key + 1)
+    q, k = turn_back(numbers.q, theta), turn_back(numbers.k, theta)
+    part = slice(max(1, numbers.shown.start), numbers.shown.stop)
+    pair = score_by_distance(q[[query]], k[[key]], n_distances, theta).ravel()
+    others = score_by_distance(q[part], k[part], n_distances, theta).reshape(n_distances, -1)
+    return pair * numbers.scale, others * numbers.scale
+
+
+def _spread(numbers: Numbers, theta: float) -> dict[str, str]:
+    """Return how much distance moves the followed pair's score, and how much the words do."""
+    pair, others = _scores(numbers, theta)
+    low, high = np.quantile(others[1:9], (0.1, 0.9), axis=1) if others.size else (pair[1:9], pair[1:9])
+    means = others[1:9].mean(axis=1) if others.size else pair[1:9]
+    return {"by_distance": number(np.ptp(means)), "by_words": number((high - low).mean()), **numbers.pair}
+
+
+def _curve(visit: Visit, numbers: Numbers, theta: float, key: str) -> None:
+    pair, others = _scores(numbers, theta)
+    apart = numbers.cell[0] - numbers.cell[1]
+    names = ("“{query}” and “{key}”".format(**numbers.pair), "mean of all pairs, and where 8 in 10 lie")
+    has_others = others.shape[1] > 0
+    figure = distance_curve(
+        pair,
+        average=others.mean(axis=1) if has_others else None,
+        band=tuple(np.quantile(others, (0.1, 0.9), axis=1)) if has_others else None,
+        names=names,
+        marked=apart if apart >= 0 else None,
+        title=f"{numbers.name}: the score over distance",
+        theme=visit.theme,
+    )
+    charts.draw(
+        figure,
+        f"lesson-distance-{key}",
+        f"score over distance {numbers.name}",
+        lambda: {"distance": np.arange(len(pair)), "this pair": pair, "mean of all pairs": others.mean(axis=1)},
+    )
+
+
+def _take(layer: int, head: int) -> None:
+    st.session_state.layer, st.session_state.head = layer, head
+
+
+def _shuffle(visit: Visit) -> Shuffled | str:
+    """Return the text with shuffled words as the model sees it, or a sentence why not."""
+    if len(visit.rest.tokens) > MOST_SHUFFLED:
+        return f"Shuffling is for texts of up to {MOST_SHUFFLED} tokens."
+    try:
+        text, order = shuffle_words(visit.text, st.session_state.seed)
+        trace = cache.get_trace(visit.choice, text, Switches())
+    except ValueError as error:
+        return as_sentence(f"This text can't be shuffled: {error}")
+    key = ("shuffled", visit.choice, visit.text, text, visit.part)
+    followed = cache.results().get(key, lambda: followed_by_heads(visit.rest, trace, order, part=visit.part))
+    return Shuffled(trace, order, followed)
+
+
+def _shuffle_part(visit: Visit, step: Step, shuffled: Shuffled | str) -> None:
+    st.number_input("Seed of the order", 0, 999_999, step=1, key="seed", persist_state="session", width=140)
+    if isinstance(shuffled, str):
+        st.info(shuffled)
+        return
+    st.markdown(step.say("shuffled", text=shuffled.trace.text))
+    layers = visit.rest.layers_of(visit.part)
+    lead = shuffled.followed[..., 0] - shuffled.followed[..., 1]  # (layers, heads)
+    if np.isnan(lead).all():
+        st.info(step.say("all_rest"))
+        return
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        figure = layers_by_heads(
+            lead,
+            layers,
+            kind="difference",
+            bar_title="followed words (below 0) or positions",
+            value_range=(-1, 1),
+            marked=[(visit.layer, visit.head)],
+            how_to_read=step.says["how_to_read"],
+            title="Positions or words",
+            theme=visit.theme,
+        )
+        charts.draw(figure, "lesson-shuffled", f"shuffled {visit.info.name}", lambda: heads_table(lead, layers))
+    with right:
+        _extremes(step, shuffled, layers, lead)
+    _two_maps(visit, step, shuffled)
+
+
+def _extremes(step: Step, shuffled: Shuffled, layers, lead: NDArray[np.float64]) -> None:
+    """List the heads that follow positions most, and those that follow words most, as buttons."""
+    order = np.argsort(np.nan_to_num(lead, nan=0.0), axis=None, kind="stable")
+    for name, places in (("follow_positions", order[::-1][:4]), ("follow_words", order[:4])):
+        st.markdown(step.say(name))
+        with st.container(horizontal=True, gap="small"):
+            for place in places:
+                row, head = divmod(int(place), lead.shape[1])
+                st.button(
+                    f"L{layers[row]} H{head}: {number(lead[row, head])}",
+                    key=f"shuffled {layers[row]} {head}",
+                    on_click=_take,
+                    args=(layers[row], head),
+                )
+    st.caption(step.say("measure"))
+
+
+def _two_maps(visit: Visit, step: Step, shuffled: Shuffled) -> None:
+    """Draw the chosen head on the text and on the shuffled text."""
+    row = visit.rest.layers_of(visit.part).index(visit.layer)
+    positions, words = shuffled.followed[row, visit.head]
+    says = "rests" if np.isnan(positions) else "chosen"
+    st.markdown(step.say(says, name=visit.name, positions=f"{positions:.2f}", words=f"{words:.2f}"))
+    for column, trace, title in zip(
+        st.columns(2, gap="medium"), (visit.rest, shuffled.trace), ("as typed", "shuffled"), strict=True
+    ):
+        with column:
+            _map(visit, trace, title)
+
+
+def _map(visit: Visit, trace: Trace, title: str) -> None:
+    part = slice(0, min(len(trace.tokens), MOST_TOKENS))
+    where = {"part": visit.part, "queries": part, "keys": part}
+    weights, allowed = (read(visit.layer, visit.head, **where) for read in (trace.weights, trace.allowed))
+    tokens = trace.tokens[part]
+    labels = [token.label for token in tokens]
+    figure = head_map(
+        weights, labels, labels, allowed=allowed, title=f"{visit.name}, {title}", theme=visit.theme, height=480
+    )
+    name = f"{visit.name} {title}"
+    charts.draw(figure, f"lesson-map-{title}", name, lambda: map_table(weights, allowed, tokens, tokens))
+
+
+def _answer(best: tuple[int, int], shuffled: Shuffled) -> dict[str, Any]:
+    """Return the answer's numbers: of the previous-token head, and how many heads follow positions, and words."""
+    lead = shuffled.followed[..., 0] - shuffled.followed[..., 1]  # (layers, heads)
+    counts = {"n_positions": lead > 0, "n_words": lead < 0, "n_active": np.isfinite(lead)}
+    return {"name": f"L{best[0]} H{best[1]}", **{name: int(heads.sum()) for name, heads in counts.items()}}

@@ -1,0 +1,71 @@
+"""Step 1, three roles: the queries, keys and values of one head."""
+
+from functools import partial
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from attnviz.figures import component_map
+from attnviz.ui import charts
+from attnviz.ui.charts import Columns
+from attnviz.ui.lesson.frame import Step, guess
+from attnviz.ui.lesson.numbers import Numbers, numbers_row
+from attnviz.ui.lesson.trail import trail
+from attnviz.ui.visit import Visit
+
+MOST_COMPONENTS = 256  # that are drawn
+
+
+def draw(visit: Visit, step: Step) -> None:
+    """Draw q, k and v as maps of tokens by components."""
+    numbers = numbers_row(visit)
+    if numbers is None:
+        return
+    (n_queries, width), n_keys = numbers.q.shape, len(numbers.k)
+    n_numbers = numbers.q.size + numbers.k.size + numbers.v.size
+    guess(step, n_queries=n_queries, n_keys=n_keys, width=width, n_numbers=n_numbers, name=numbers.name)
+    sides = (
+        ("Queries", numbers.q, numbers.query_labels, numbers.cell[0]),
+        ("Keys", numbers.k, numbers.key_labels, numbers.cell[1]),
+        ("Values", numbers.v, numbers.key_labels, numbers.cell[1]),
+    )
+    for column, side in zip(st.columns(3, gap="medium"), sides, strict=True):
+        with column:
+            _vectors(visit, numbers, *side)
+    trail(numbers, "sizes")
+    if numbers.real:
+        st.caption(_shared(visit, step))
+    if width > MOST_COMPONENTS:
+        st.caption(step.say("cut", drawn=MOST_COMPONENTS, width=width))
+
+
+def _vectors(visit: Visit, numbers: Numbers, title: str, values: NDArray[np.floating], labels, token: int) -> None:
+    part = slice(numbers.shown.start, min(numbers.shown.stop, len(labels)))
+    figure = component_map(
+        values[part, :MOST_COMPONENTS],
+        labels[part],
+        bar_title=f"component of {title.lower()}",
+        start=part.start,
+        marked=[token] if part.start <= token < part.stop else [],
+        title=title,
+        theme=visit.theme,
+    )
+    name = title.lower()
+    charts.draw(figure, f"roles-{name}", f"{name} {numbers.name}", partial(vectors_table, values[part], labels[part]))
+
+
+def vectors_table(values: NDArray[np.floating], labels) -> Columns:
+    """Return a column of tokens and one of each component."""
+    rounded = np.asarray(values, np.float64).round(4)
+    columns = {str(index): rounded[:, index] for index in range(min(rounded.shape[1], MOST_COMPONENTS))}
+    return {"token": list(labels), **columns}
+
+
+def _shared(visit: Visit, step: Step) -> str:
+    """Say which heads share these keys and values."""
+    group = visit.info.n_heads // visit.info.n_kv_heads
+    first = visit.head // group * group
+    if group == 1:
+        return step.say("own", n_heads=visit.info.n_heads)
+    return step.say("shared", first=first, last=first + group - 1, layer=visit.layer, n_kv_heads=visit.info.n_kv_heads)

@@ -1,0 +1,112 @@
+"""Step 2, scores: q·k for every pair, and one cell of it taken apart."""
+
+import numpy as np
+import streamlit as st
+
+from attnviz.core.products import fewest_products, row_in_steps
+from attnviz.figures import component_bars, head_map
+from attnviz.figures.theme import number
+from attnviz.ui import charts
+from attnviz.ui.charts import map_table
+from attnviz.ui.components.cell_picker import cell_picker
+from attnviz.ui.lesson.frame import Step, guess
+from attnviz.ui.lesson.numbers import Numbers, numbers_row, pick
+from attnviz.ui.lesson.trail import trail
+from attnviz.ui.visit import Visit
+
+SHARE = 0.9  # of the sum, that the fewest products reach
+
+
+def draw(visit: Visit, step: Step) -> None:
+    """Draw the scores, the products behind the followed one, and its row on the way to weights."""
+    numbers = numbers_row(visit)
+    if numbers is None:
+        return
+    query, key = numbers.cell
+    products = numbers.q[query] * numbers.k[key]
+    few = fewest_products(products, SHARE)
+    guess(
+        step,
+        n_few=len(few),
+        width=len(products),
+        few=number(products[few].sum()),
+        total=number(products.sum()),
+        share=f"{SHARE:.0%}".replace("%", " %"),
+        **numbers.pair,
+    )
+    trail(numbers, "weight")
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _map(visit, numbers)
+    with right:
+        _products(visit, numbers, products, few)
+    st.markdown(step.say("row", scale=number(1 / numbers.scale), **numbers.pair))
+    _row(numbers)
+    st.caption(step.say("caution"))
+
+
+def _map(visit: Visit, numbers: Numbers) -> None:
+    part = numbers.shown
+    queries, keys = numbers.queries[part], numbers.keys[part]
+    scores, allowed = numbers.scores[:, part], numbers.allowed[:, part]
+    figure = head_map(
+        scores,
+        [token.label for token in queries],
+        [token.label for token in keys],
+        allowed=allowed,
+        kind="scores",
+        query_start=part.start,
+        key_start=part.start,
+        marked=[numbers.cell],
+        title=f"Scores of {numbers.name}",
+        theme=visit.theme,
+        height=520,
+    )
+    charts.draw(
+        figure,
+        "lesson-scores",
+        f"scores {numbers.name}",
+        lambda: map_table(scores, allowed, queries, keys),
+    )
+    cell_picker("lesson-scores", part.start, on_pick=pick, key="pick-score")
+
+
+def _products(visit: Visit, numbers: Numbers, products: np.ndarray, few: np.ndarray) -> None:
+    figure = component_bars(
+        products,
+        highlighted=few.tolist(),
+        names=(f"the largest, {len(few)} of them", "the others"),
+        title="The {width} products of “{query}” and “{key}”".format(width=len(products), **numbers.pair),
+        theme=visit.theme,
+        height=520,
+    )
+    charts.draw(
+        figure,
+        "lesson-products",
+        f"products {numbers.name}",
+        lambda: {
+            "component": np.arange(len(products)),
+            "q": numbers.q[numbers.cell[0]],
+            "k": numbers.k[numbers.cell[1]],
+            "product": products,
+        },
+    )
+
+
+def _row(numbers: Numbers) -> None:
+    """Show the followed query's row, key by key, from product to weight."""
+    steps = row_in_steps(numbers.scores[numbers.row])
+    seen = np.flatnonzero(numbers.allowed[numbers.row])
+    seen = seen[(seen >= numbers.shown.start) & (seen < numbers.shown.stop)]
+    st.dataframe(
+        {
+            "key": [f"{numbers.key_labels[i]} ({i})" + " ◀" * int(i == numbers.cell[1]) for i in seen],
+            "q · k": (numbers.k[seen] @ numbers.q[numbers.cell[0]]).round(2),
+            "score": steps.scores[seen].round(3),
+            "exp(score − largest)": steps.exps[seen].round(4),
+            "weight": numbers.weights[numbers.row][seen].round(4),
+        },
+        hide_index=True,
+        height=min(40 + 36 * len(seen), 440),
+        key="lesson-row",
+    )

@@ -1,0 +1,204 @@
+"""Step 7, weighted sum: what a query fetches, what is added to its token's vector, and to the next word's logit."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from attnviz.core.attention import softmax
+from attnviz.core.contributions import contributions, cosine, size_shares
+from attnviz.figures import component_bars, component_map, labelled_bars, row_bars
+from attnviz.figures.theme import number
+from attnviz.ui import charts
+from attnviz.ui.lesson.engine import Stream, stream
+from attnviz.ui.lesson.frame import Step, guess
+from attnviz.ui.lesson.numbers import Numbers, numbers_row
+from attnviz.ui.lesson.roles import MOST_COMPONENTS, vectors_table
+from attnviz.ui.lesson.trail import trail
+from attnviz.ui.visit import Visit
+
+N_WORDS = 6  # likeliest next tokens whose logits are looked at
+
+
+def draw(visit: Visit, step: Step) -> None:
+    """Draw the stack of weights times values, the residual stream, and the head's vote on the next word."""
+    numbers = numbers_row(visit)
+    if numbers is None:
+        return
+    weights = numbers.weights[numbers.row]
+    parts = contributions(weights, numbers.v)  # (keys, d_value)
+    guess(step, **_answer(numbers, weights, parts))
+    trail(numbers, "value", value=_size(parts[numbers.cell[1]]))
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        _shares(visit, step, numbers, weights, parts)
+    with right:
+        _stack(visit, numbers, parts)
+    if not numbers.real:
+        st.caption(step.say("random"))
+        return
+    st.markdown(f"##### {step.say('stream_title')}")
+    flow = stream(visit, numbers) if numbers.part != "cross" else None
+    if flow is not None:
+        _stream(visit, step, numbers, flow, parts)
+        st.markdown(f"##### {step.say('word_title')}")
+        _next_word(visit, step, numbers, flow, parts)
+
+
+def next_word(visit: Visit, numbers: Numbers, flow: Stream) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the numbers of the likeliest tokens after the followed query, and their probabilities."""
+    chances = softmax(flow.logits().astype(np.float64))
+    words = np.argsort(-chances, kind="stable")[:N_WORDS]
+    return words, chances[words]
+
+
+def cell_vote(numbers: Numbers, flow: Stream, words: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return (words,) what the followed cell, weight times value, adds to the logits of these words."""
+    query, key = numbers.cell
+    part = numbers.weights[numbers.row, key] * numbers.v[key]
+    return flow.votes(flow.write(numbers.layer, numbers.head, part), words)
+
+
+def _answer(numbers: Numbers, weights: NDArray[np.floating], parts: NDArray[np.floating]) -> dict[str, Any]:
+    """Return the answer's numbers: the key with most weight, and its share of what is written."""
+    most = int(weights.argmax())
+    return {
+        "key": numbers.key_labels[most],
+        "query": numbers.pair["query"],
+        "weight": f"{weights[most]:.0%}".replace("%", " %"),
+        "share": f"{size_shares(parts)[most]:.0%}".replace("%", " %"),
+        "value": number(_size(numbers.v[most])),
+        "mean": number(np.linalg.norm(numbers.v, axis=1).mean()),
+    }
+
+
+def _shares(visit: Visit, step: Step, numbers: Numbers, weights, parts) -> None:
+    keys = slice(numbers.shown.start, min(numbers.shown.stop, len(numbers.k)))
+    allowed, labels = numbers.allowed[numbers.row, keys], numbers.key_labels[keys]
+    shares = size_shares(parts)
+    figure = row_bars(
+        weights[keys],
+        labels,
+        query_label=numbers.pair["query"],
+        after=shares[keys],
+        allowed=allowed,
+        names=("weight", "share of what is fetched, by size"),
+        key_start=keys.start,
+        title="Weight, and what is fetched",
+        theme=visit.theme,
+        height=460,
+    )
+    columns = {"key": labels, "weight": weights[keys], "size of value": np.linalg.norm(numbers.v[keys], axis=1)}
+    charts.draw(figure, "lesson-shares", f"shares {numbers.name}", lambda: columns | {"share": shares[keys]})
+
+
+def _stack(visit: Visit, numbers: Numbers, parts: NDArray[np.floating]) -> None:
+    """Draw one row a key, weight times value, and their sum, the output, as the last row."""
+    keys = slice(numbers.shown.start, min(numbers.shown.stop, len(numbers.k)))
+    rows = np.concatenate([parts[keys], parts.sum(axis=0, keepdims=True)])
+    labels = [*numbers.key_labels[keys], "sum: the output"]
+    figure = component_map(
+        rows[:, :MOST_COMPONENTS],
+        labels,
+        bar_title="weight × value",
+        row_title="key",
+        start=keys.start,
+        marked=[keys.start + len(labels) - 1],
+        title="The stack that adds up to the output",
+        theme=visit.theme,
+        height=460 if len(labels) < 20 else None,
+    )
+    charts.draw(figure, "lesson-stack", f"stack {numbers.name}", lambda: vectors_table(rows, labels))
+
+
+def _stream(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDArray[np.floating]) -> None:
+    """Draw how large the head's addition is beside the token's vector, and how far that is from the word."""
+    written = flow.write(numbers.layer, numbers.head, parts.sum(axis=0))
+    sizes = {
+        step.say("own"): _size(flow.states[0]),
+        step.say("entering", layer=numbers.layer): _size(flow.states[numbers.layer]),
+        step.say("written", name=numbers.name): _size(written),
+        step.say("leaving", layer=numbers.layer): _size(flow.states[numbers.layer + 1]),
+    }
+    likeness = cosine(flow.states, flow.states[0])  # (layers + 1,)
+    at = numbers.layer
+    st.markdown(
+        step.say(
+            "stream",
+            name=numbers.name,
+            layer=at,
+            d_model=len(written),
+            written=number(sizes[step.say("written", name=numbers.name)]),
+            entering=number(_size(flow.states[at])),
+            own=number(_size(flow.states[0])),
+            likeness=number(round(float(likeness[at]), 2)),
+            **numbers.pair,
+        )
+    )
+    left, right = st.columns(2, gap="medium")
+    with left:
+        figure = labelled_bars(
+            list(sizes.values()),
+            list(sizes),
+            highlighted=[2],
+            value_name="length of the vector",
+            title="How much is added",
+            theme=visit.theme,
+            height=330,
+        )
+        table = {"vector": list(sizes), "length": list(sizes.values())}
+        charts.draw(figure, "lesson-sizes", f"sizes {numbers.name}", lambda: table)
+    with right:
+        figure = component_bars(
+            likeness,
+            highlighted=[at],
+            names=(f"entering layer {at}", "entering the others"),
+            value_name="cosine with the word's own vector",
+            bar_name="layer",
+            title="How much it still points where the word did",
+            theme=visit.theme,
+            height=330,
+        )
+        columns = {"entering layer": np.arange(len(likeness)), "cosine": likeness}
+        charts.draw(figure, "lesson-likeness", f"likeness {numbers.name}", lambda: columns)
+
+
+def _next_word(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDArray[np.floating]) -> None:
+    """Draw what the head adds by itself to the logits of the likeliest next words."""
+    if flow.model.head is None:
+        st.markdown(step.say("no_word"))
+        return
+    words, chances = next_word(visit, numbers, flow)
+    labels = [visit.rest.label_of(int(word)) for word in words]
+    votes = flow.votes(flow.write(numbers.layer, numbers.head, parts.sum(axis=0)), words)
+    cell = cell_vote(numbers, flow, words)
+    trail(numbers, "logit", value=_size(parts[numbers.cell[1]]), logit=(labels[0], float(cell[0])))
+    st.markdown(
+        step.say(
+            "word",
+            name=numbers.name,
+            word=labels[0],
+            chance=f"{chances[0]:.1%}".replace("%", " %"),
+            vote=number(votes[0]),
+            factor=number(np.exp(votes[0])),
+            second=labels[1],
+            lead=number(votes[0] - votes[1]),
+            **numbers.pair,
+        )
+    )
+    figure = labelled_bars(
+        votes,
+        [f"{label} ({chance:.1%})".replace("%", " %") for label, chance in zip(labels, chances, strict=True)],
+        highlighted=[0],
+        value_name="added to the logit, above the mean of all words",
+        title=f"The vote of {numbers.name} on the next word",
+        theme=visit.theme,
+    )
+    columns = {"next word": labels, "probability": chances, "added by the head": votes, "by the followed cell": cell}
+    charts.draw(figure, "lesson-votes", f"votes {numbers.name}", lambda: columns)
+    st.caption(step.say("direct"))
+
+
+def _size(vector: NDArray[np.floating]) -> float:
+    return float(np.linalg.norm(vector))
