@@ -122,7 +122,7 @@ class Recorder:
         if bias is None and attention_mask is not None and attention_mask.dtype != torch.bool:
             bias = _bias_inside(attention_mask)
         if attention_mask is None:
-            causal = n_queries > 1 and _is_causal(module, extras)
+            causal = n_queries > 1 and is_causal(module, extras)
             mask_key, build = id(Mask) + causal, lambda: (causal_rule if causal else full_mask)(n_queries, n_keys)
         else:
             mask_key, build = id(attention_mask), lambda: _read_mask(attention_mask)
@@ -163,7 +163,7 @@ class Recorder:
                 value,
                 _switched_mask(attention_mask, record, switches, layer, query.device, switches.temperature),
                 scaling=factor / switches.temperature,
-                is_causal=_is_causal(module, extras) and switches.causal is not False,
+                is_causal=is_causal(module, extras) and switches.causal is not False,
                 position_bias=None if bias is None else bias / switches.temperature,
             )[0]
         else:
@@ -245,7 +245,8 @@ def _part_of(path: str) -> str:
     return "encoder" if "encoder" in path.split(".") else "decoder"
 
 
-def _is_causal(module: torch.nn.Module, extras: Mapping[str, Any]) -> bool:
+def is_causal(module: torch.nn.Module, extras: Mapping[str, Any]) -> bool:
+    """Return True if a pass without a mask hides later keys, as transformers' own attention reads it."""
     told = extras.get("is_causal")
     return bool(told if told is not None else getattr(module, "is_causal", True))
 

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ class NumpyEngine:
             part_tokens={self.info.parts[0]: (tokens, tokens)},
             switches=switches,
             next_logits=logits,
-            label_of=lambda number: label_of(self.tokenizer, number),
+            label_of=partial(label_of, self.tokenizer),
             n_cut=n_cut,
             seconds=seconds,
         )

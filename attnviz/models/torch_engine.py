@@ -2,8 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -86,10 +87,22 @@ class TorchEngine:
             part_tokens={part: sides[part] if targets else (tokens, tokens) for part in records},
             switches=switches,
             next_logits=logits,
-            label_of=lambda number: label_of(self.tokenizer, number),
+            label_of=partial(label_of, self.tokenizer),  # of the tokenizer alone: a trace must not keep its model
             n_cut=n_cut,
             seconds=seconds,
         )
+
+    def run_batch(self, ids: Sequence[Sequence[int]], recorder: Recorder) -> None:
+        """Run the model once over texts of as many tokens each; the recorder sees their attention.
+
+        Args:
+            ids: (texts, tokens) numbers in the vocabulary.
+            recorder: must know what to do with several texts; what it raises ends the pass.
+        """
+        device = next(self.model.parameters()).device
+        inputs = forward_inputs(self.model, torch.tensor(ids, device=device))
+        with self._lock, torch.inference_mode(), recording(recorder):  # type: ignore[attr-defined]
+            self.model(**inputs)
 
     def _run(
         self,

@@ -115,7 +115,8 @@ def _caption(measure: str, value: float) -> str | None:
 
 
 def _shares(values: np.ndarray) -> list[float | None]:
-    low, high = min(0.0, float(np.nanmin(values))), max(1e-9, float(np.nanmax(values)))
+    known = values[~np.isnan(values)]  # none at all in a text of one token
+    low, high = float(known.min(initial=0.0)), float(known.max(initial=1e-9))
     return [None if np.isnan(value) else float((value - low) / (high - low)) for value in values]
 
 

@@ -1,5 +1,6 @@
 """What the switches changed: which heads moved, and a sentence on what that shows and what it doesn't."""
 
+import numpy as np
 import streamlit as st
 
 from attnviz.core.heads import map_change, strongest
@@ -27,6 +28,9 @@ def changes(visit: Visit) -> None:
         lambda: map_change(visit.rest, visit.after, part=visit.part, switches_after=visit.picture),
     )
     layers = visit.rest.layers_of(visit.part)
+    if not np.isfinite(change).any():
+        st.caption("No row of this text has a choice of tokens to look at, so no map can change.")
+        return
     map_box, list_box = st.columns([2, 1])
     with map_box:
         off = sorted(visit.switches.ablate)

@@ -58,7 +58,8 @@ def model() -> tuple[ModelChoice, ModelInfo] | None:
     try:
         info = _load(wanted)
     except ValueError as error:
-        st.error(as_sentence(f"{titles.get(wanted.name, wanted.name)}: {error}"))
+        name = titles.get(wanted.name, wanted.name)
+        st.error(as_sentence(f"{name}: {error}" if wanted.name.strip() else str(error)))
         last = st.session_state.get("loaded")
         if last is None:
             return None

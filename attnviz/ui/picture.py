@@ -145,7 +145,7 @@ def _example_caption(visit: Visit) -> None:
 
 
 def _part_box(n_tokens: int) -> None:
-    starts = [state.ALL, *range(0, n_tokens, PART // 2)]
+    starts = [state.ALL, *range(0, n_tokens - PART, PART // 2), n_tokens - PART]
     if st.session_state.zoom not in starts:
         st.session_state.zoom = state.ALL
     st.selectbox(
@@ -153,9 +153,7 @@ def _part_box(n_tokens: int) -> None:
         starts,
         key="zoom",
         persist_state="session",
-        format_func=lambda s: (
-            f"all {n_tokens:,}, pooled" if s == state.ALL else f"{s} to {min(s + PART, n_tokens) - 1}"
-        ),
+        format_func=lambda s: f"all {n_tokens:,}, pooled" if s == state.ALL else f"{s} to {s + PART - 1}",
         label_visibility="collapsed",
         width=180,
     )

@@ -140,7 +140,10 @@ def restore(page: str = "") -> None:
     if known is not None and from_page != page and not address:
         st.session_state.address = address
         return
-    if known == address or (known is not None and _is_behind(address)):
+    if known == address:
+        return
+    if known is not None and _is_behind(address):
+        st.session_state.address = address  # so that `remember` writes ours once more
         return
     values = {name: field.default for name, field in FIELDS.items()}
     for name, text in address.items():

@@ -212,6 +212,9 @@ def fit_selection(info: ModelInfo) -> None:
         if reason and getattr(chosen, name) != at_rest:
             chosen[name] = at_rest
             state.note(reason)
+    if chosen.temperature == "off" and "scaled" in info.cannot:
+        chosen.temperature = "1"
+        state.note(info.cannot["scaled"])
 
 
 def switch_reason(info: ModelInfo, name: str) -> str | None:

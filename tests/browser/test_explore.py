@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from attnviz.core.switches import Switches
 from attnviz.figures.colour import hex_to_rgb
 from attnviz.figures.theme import theme_of
-from attnviz.ui.state import LANDING
+from attnviz.ui.state import LANDING, LATE
 from tests.browser.app_page import (
     MAP,
     SLOW_ANSWERS,
@@ -320,15 +320,29 @@ def test_a_click_before_the_answer_to_the_last_one_counts_too(
     assert (chosen(page, first[0]), chosen(page, second[0]), page.url) == (first[1], second[1], address)
 
 
-def test_back_leads_to_the_picture_before(page: Page, app_url: str) -> None:
-    open_app(page, app_url)
+def choose_another_head(page: Page, address: str) -> None:
+    open_app(page, address)
     page.locator(".overview .field").click(position=thumbnail(page, 4, 5))
     expect_head(page, "L4 H5")
     page.wait_for_url(re.compile("layer=4"))
     rest(page)
+
+
+def test_back_leads_to_the_picture_before(page: Page, app_url: str) -> None:
+    choose_another_head(page, app_url)
+    page.wait_for_timeout(1000 * LATE)  # sooner it can't be told from a click on a slow line
     page.go_back()
     expect_head(page, "L13 H8")
     assert page.url == f"{app_url}/"
+
+
+def test_after_back_at_once_the_address_still_names_what_is_shown(page: Page, app_url: str) -> None:
+    choose_another_head(page, app_url)
+    page.go_back()
+    page.wait_for_url(f"{app_url}/")
+    rest(page)
+    shown = page.get_by_role("heading", name="who looks at whom").inner_text()
+    assert ("layer=4" in page.url) == shown.startswith("L4 H5")
 
 
 def test_the_keyboard_is_enough(page: Page, app_url: str, smollm2: Any) -> None:
