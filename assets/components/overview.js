@@ -4,7 +4,7 @@ const GAP = 4; // CSS pixels between thumbnails
 const BAR = 4; // height of the strip that shows a measure
 const CAPTION = 17; // height of a caption under a thumbnail that stands outside the table
 const HEADS_LINE = 22; // height of the labels on top
-const SIZES = { least: 17, leastWithCaption: 46, comfortable: 36, most: 72 };
+const SIZES = { leastThatFits: 17, least: 28, leastWithCaption: 46, comfortable: 36, most: 72 };
 const WAIT = 120; // milliseconds between the last arrow key and the message to Python
 
 export default function ({ data, parentElement, setStateValue }) {
@@ -110,7 +110,8 @@ const heightFit = (shape, room) => Math.floor((room.height - HEADS_LINE + GAP) /
 
 // As wide as the container, as high as the room if the thumbnails stay comfortable, else the table scrolls.
 function tableSize(shape, room) {
-  const wide = Math.max(SIZES.least, Math.min(SIZES.most, widthFit(shape, room)));
+  const fit = widthFit(shape, room);
+  const wide = fit < SIZES.leastThatFits ? SIZES.least : Math.min(SIZES.most, fit); // too many columns: let it scroll
   const high = heightFit(shape, room);
   return high >= SIZES.comfortable ? Math.min(wide, high) : wide;
 }
