@@ -7,9 +7,9 @@ process of its own for each figure. Name measurements to run some of them: `pyth
 import json
 import sys
 
-from tests.benchmarks import engines, page, tracing
+from tests.benchmarks import engines, page, scanning, tracing
 
-MEASUREMENTS = {"trace": tracing.measure, "engines": engines.measure, "page": page.measure}
+MEASUREMENTS = {"trace": tracing.measure, "engines": engines.measure, "page": page.measure, "scan": scanning.measure}
 
 
 def main(names: list[str]) -> None:
