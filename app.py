@@ -3,6 +3,7 @@
 import streamlit as st
 
 from attnviz.ui import controls, state
+from attnviz.ui.pronouns import examples as pronouns
 from attnviz.ui.visit import open_visit
 
 st.set_page_config(page_title="attnviz", page_icon="assets/icon.svg", layout="wide")
@@ -11,6 +12,7 @@ page = st.navigation(
     [
         st.Page("attnviz/pages/explore.py", title="Explore", default=True),
         st.Page("attnviz/pages/scratch.py", title="From scratch", url_path="scratch"),
+        st.Page("attnviz/pages/pronouns.py", title="Pronouns", url_path="pronouns"),
     ],
     position="top",
 )
@@ -40,5 +42,5 @@ with switches:
 with about:
     controls.about_model(info)
 with examples:
-    controls.examples_row()
+    (pronouns.examples_row if page.url_path == "pronouns" else controls.examples_row)()
 state.remember()

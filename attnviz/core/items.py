@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LANGUAGES", "SHIPPED", "Item", "Problem", "Span", "item_line", "read_items"]
+__all__ = ["LANGUAGES", "SHIPPED", "Item", "Problem", "Span", "item_line", "parse_items", "read_items"]
 
 Span = tuple[int, int]
 
@@ -90,6 +90,11 @@ def read_items(path: str | Path) -> tuple[tuple[Item, ...], tuple[Problem, ...]]
         raise ValueError(f"there is no file {path}") from None
     except OSError as error:
         raise ValueError(f"{path} can't be read: {(error.strerror or str(error)).lower()}") from error
+    return parse_items(content)
+
+
+def parse_items(content: bytes) -> tuple[tuple[Item, ...], tuple[Problem, ...]]:
+    """Do what `read_items` does with the content of a file."""
     items, problems = [], []
     for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
         if not line.strip():

@@ -1,6 +1,7 @@
 """Pictures: arrays and strings in, one `plotly.graph_objects.Figure` out, one function a picture."""
 
 from attnviz.figures.bars import next_token_bars, row_bars
+from attnviz.figures.candidates import candidate_bars
 from attnviz.figures.components import component_map
 from attnviz.figures.curves import Line, share_curves
 from attnviz.figures.density import score_histogram
@@ -8,6 +9,7 @@ from attnviz.figures.distances import distance_curve
 from attnviz.figures.heatmap import first_column_share, head_map
 from attnviz.figures.histogram import gradient_histogram, saturation_histogram
 from attnviz.figures.overview import overview
+from attnviz.figures.rates import rate_dots
 from attnviz.figures.signed import component_bars, labelled_bars
 from attnviz.figures.strips import heads_changed, layers_by_heads
 from attnviz.figures.sums import sum_bars
@@ -17,6 +19,7 @@ __all__ = [
     "Line",
     "OKABE_ITO",
     "THEMES",
+    "candidate_bars",
     "component_bars",
     "component_map",
     "distance_curve",
@@ -30,6 +33,7 @@ __all__ = [
     "next_token_bars",
     "on_page",
     "overview",
+    "rate_dots",
     "row_bars",
     "saturation_histogram",
     "score_histogram",

@@ -19,6 +19,7 @@ def distance_curve(
     names: Sequence[str] = ("this pair", "mean of all pairs"),
     marked: int | None = None,
     value_name: str = "score",
+    value_range: tuple[float, float] | None = None,
     title: str = "",
     theme: str = "light",
     label_size: int = 13,
@@ -33,6 +34,8 @@ def distance_curve(
         names: what the legend calls `scores` and `average`.
         marked: the distance at which the two stand in the text, drawn as a ring; None: nowhere.
         value_name: what the height measures.
+        value_range: lowest and highest value that the axis has room for, so that two figures compare; None: by what
+            is drawn.
         title: plain text.
         theme: "light" or "dark".
         label_size: height of the labels in px, at least 12.
@@ -51,9 +54,9 @@ def distance_curve(
     figure = go.Figure()
     if band is not None:
         _add_band(figure, rows[-2], rows[-1], look)
-    if average is not None:
-        figure.add_scatter(**_line(rows[1], names[1], {"color": look.second, "width": 2, "dash": "dash"}))
     figure.add_scatter(**_line(rows[0], names[0], {"color": look.first, "width": 2.5}), mode="lines")
+    if average is not None:  # over the pair's line, which would hide it
+        figure.add_scatter(**_line(rows[1], names[1], {"color": look.second, "width": 2, "dash": "dash"}), mode="lines")
     if marked is not None:
         figure.add_scatter(
             x=np.array([marked], np.int16),
@@ -68,7 +71,9 @@ def distance_curve(
         "xaxis": {"title": {"text": "distance in tokens, the query later"}, "range": [-0.5, len(rows[0]) - 0.5]}
         | {"showline": True}
         | _FIXED,
-        "yaxis": {"title": {"text": escape(value_name)}, "showgrid": True} | _FIXED,
+        "yaxis": {"title": {"text": escape(value_name)}, "showgrid": True}
+        | ({} if value_range is None else {"range": _with_room(*value_range)})
+        | _FIXED,
     }
     best = int(rows[0].argmax())
     return finish(
@@ -92,6 +97,11 @@ def _checked(row: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float32]:
     if values.ndim != 1 or values.shape != shape or not len(values) or not np.isfinite(values).all():
         raise ValueError(f"expected finite numbers of one length, a number for each distance, got {values.shape}")
     return values
+
+
+def _with_room(low: float, high: float) -> list[float]:
+    room = 0.06 * (high - low) or 1.0
+    return [low - room, high + room]
 
 
 def _line(values: NDArray[np.float32], name: str, line: Settings) -> Settings:

@@ -101,7 +101,7 @@ def head_map(
         kind: what the numbers are.
         scale: how weights become colours: "linear"; "sqrt", which tells small weights apart; or "without_first", which
             hatches the column of the text's first token, where heads rest, and fits the colours to the other columns.
-        value_range: lowest and highest coloured value; None: as said above.
+        value_range: lowest and highest coloured value; None: as said above. A note counts the cells beyond it.
         query_start: index in the text of the first row, when this is a part of a map.
         key_start: index in the text of the first column.
         highlight_query: index in the text of a query whose row gets a thin outline.
@@ -158,6 +158,20 @@ def first_column_share(weights: ArrayLike, allowed: ArrayLike | None = None) -> 
     visible = np.ones(rows.shape, dtype=bool) if allowed is None else np.asarray(allowed, dtype=bool)
     shares = np.where(visible, rows, 0.0)[visible.sum(axis=1) > 1, 0]
     return float(shares.mean()) if shares.size else float("nan")
+
+
+def beyond_colours(values: NDArray[np.floating], low: float, high: float) -> list[str]:
+    """Return a note that says how many cells lie beyond the colour bar; none if no cell does.
+
+    >>> beyond_colours(np.array([[-3.0, 1.0]]), -2, 2)
+    ['1 cell lies beyond the ends of the bar.']
+    """
+    room = 1e-5 * (high - low)  # float32 and float64 may round an end of the bar apart
+    n_beyond = int(np.count_nonzero((values < low - room) | (values > high + room)))
+    if not n_beyond:
+        return []
+    cells = "1 cell lies" if n_beyond == 1 else f"{n_beyond} cells lie"
+    return [f"{cells} beyond the ends of the bar."]
 
 
 def _check_choice(kind: str, scale: str) -> None:
@@ -272,6 +286,8 @@ def _notes(drawn: _Map, low: float, high: float) -> list[str]:
         notes.append("Colours follow the square root of the weight, so that small weights show.")
     if drawn.kind == "difference" and not np.any(np.nan_to_num(drawn.values)):
         notes.append("The two maps are equal: every difference is 0.")
+    if drawn.kind != "weights":
+        notes += beyond_colours(drawn.values, low, high)
     if drawn.n_broken:
         notes.append(f"Left blank: allowed cells that are not finite numbers, {drawn.n_broken} of them.")
     return notes

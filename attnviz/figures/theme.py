@@ -21,6 +21,9 @@ FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", "Segoe UI", Roboto, A
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 """Eight colours that readers with any common colour blindness can tell apart (Okabe and Ito 2008)."""
 
+_CANDIDATES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")  # stand out on a light page and on a dark one
+_MORE_CANDIDATES = {"light": ("#000000", "#E69F00", "#56B4E9"), "dark": ("#F0E442", "#56B4E9", "#E69F00")}
+
 Settings = dict[str, Any]
 """Part of a figure's description, with the names that plotly gives its settings."""
 
@@ -110,6 +113,24 @@ def theme_of(name: str) -> Theme:
     if name not in THEMES:
         raise ValueError(f'theme is "light" or "dark", got {name!r}')
     return THEMES[name]
+
+
+def candidate_colours(theme: str) -> tuple[str, ...]:
+    """Return a colour for each of the first seven candidates; an eighth begins again.
+
+    They are Okabe and Ito's without the one that the page would swallow: black on a dark page, yellow on a light one.
+    The first four are the same on both.
+
+    Args:
+        theme: "light" or "dark".
+
+    Raises:
+        ValueError: there is no theme of that name.
+
+    >>> candidate_colours("light")[:2] == candidate_colours("dark")[:2]
+    True
+    """
+    return _CANDIDATES + _MORE_CANDIDATES[theme_of(theme).name]
 
 
 def escape(label: str) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from transformers.masking_utils import sdpa_mask
 from attnviz.core.masks import Mask, causal_rule, full_mask, mask_from_table
 from attnviz.core.switches import Switches, allowed_cells
 from attnviz.core.trace import LayerRecord
+from attnviz.models.store import Kept, Store
 
 NAME = "attnviz"
 QUERY_BLOCK = 256  # rows at a time in our own attention: bounds its memory
@@ -38,6 +40,18 @@ UNDERSTOOD = {"softcap", "s_aux", "position_bias"}
 
 class UnknownExtra(Exception):
     """A model handed its attention something that this module doesn't know how to honour."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    """A `LayerRecord` to be: q, k and v in the store, and the rest."""
+
+    arrays: tuple[Kept, ...]
+    rest: Mapping[str, Any]
+
+    def record(self) -> LayerRecord:
+        q, k, v = (kept.array() for kept in self.arrays)
+        return LayerRecord(q, k, v, **self.rest)
 
 
 class Recorder:
@@ -63,9 +77,15 @@ class Recorder:
         self.switches = switches or Switches()
         self.on_layer = on_layer
         self.calls: list[tuple[str, int]] = []
-        self.records: dict[str, dict[int, LayerRecord]] = {}
+        self._kept: dict[str, dict[int, _Layer]] = {}
+        self._store = Store()
         self._masks: dict[int, tuple[Any, Mask]] = {}
         self._biases: dict[int, tuple[Any, np.ndarray]] = {}
+
+    @property
+    def records(self) -> dict[str, dict[int, LayerRecord]]:
+        """Part -> layer -> what the pass left behind."""
+        return {part: {layer: kept.record() for layer, kept in layers.items()} for part, layers in self._kept.items()}
 
     def attend(
         self,
@@ -83,18 +103,20 @@ class Recorder:
         factor = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
         own = own_factor(module, factor)
         mask, bias = self._rule(module, query, key, attention_mask, extras)
-        record = LayerRecord(
-            q=_keep(query) if own == factor else _keep(query / (own / factor)),
-            k=_keep(key),
-            v=_keep(value),
-            scale=own,
-            mask=mask,
-            softcap=extras.get("softcap"),
-            sinks=None if extras.get("s_aux") is None else _array(extras["s_aux"]),
-            bias=bias,
+        asked = query if own == factor else query / (own / factor)
+        kept = _Layer(
+            arrays=tuple(self._store.keep(tensor[0]) for tensor in (asked, key, value)),
+            rest={
+                "scale": own,
+                "mask": mask,
+                "softcap": extras.get("softcap"),
+                "sinks": None if extras.get("s_aux") is None else _array(extras["s_aux"]),
+                "bias": bias,
+            },
         )
-        self.records.setdefault(part, {})[layer] = record
+        self._kept.setdefault(part, {})[layer] = kept
         self.calls.append((part, layer))
+        record = kept.record()
         output = self._output(module, query, key, value, attention_mask, factor, record, extras, (part, layer))
         if self.on_layer is not None:
             self.on_layer(len(self.calls))

@@ -3,15 +3,69 @@
 Axes: layers, tokens, d_model, vocabulary. NumPy alone, on the weights of `scratch.Model`.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attnviz.core.masks import causal_rule, full_mask
+from attnviz.core.masks import Mask, causal_rule, full_mask
 from attnviz.core.switches import Switches
 from attnviz.models.activations import Float
-from attnviz.models.scratch import LAYOUTS, Attention, Model, layer_norm, rms_norm
+from attnviz.models.scratch import LAYOUTS, Attention, Keep, Model, forget, layer_norm, rms_norm
+
+OnFound: TypeAlias = Callable[[int, Float], object]
 
 NO_HEAD = "this model predicts no next token: it turns a text into vectors"
+
+
+def run_through(
+    model: Model, ids: list[int], *, keep: Keep = forget, on_found: OnFound | None = None, mask: Mask | None = None
+) -> Float:
+    """Run a model over a text once, and let somebody see, or change, what its heads find on the way.
+
+    Args:
+        model: its weights.
+        ids: (tokens,) numbers in its vocabulary.
+        keep: called with (tokens, d_model), what enters each layer, and what leaves the last one before the last norm.
+        on_found: called with the number of a layer and (heads, tokens, d_head), weights times values of its heads; what
+            it writes there is what the pass goes on with.
+        mask: which keys a query may see; the model's own rule unless told otherwise.
+
+    Returns:
+        (tokens, d_model) after the last norm.
+    """
+    own = (full_mask if model.layout == "bert" else causal_rule)(len(ids), len(ids))
+    attention, layers = Attention(mask or own, Switches(), None), count()
+
+    def attend(q: Float, k: Float, v: Float, scale: float) -> Float:
+        found = attention.attend(q, k, v, scale)  # (heads, tokens, d_head)
+        if on_found is not None:
+            on_found(next(layers), found)
+        return found
+
+    return LAYOUTS[model.layout](model, ids, attend, keep)
+
+
+def layers_from(model: Model, layer: int, states: Float) -> Model:
+    """Return the layers from one on as a model of their own, whose words are the vectors that enter that layer.
+
+    A pass of it over the words 0, 1, 2 ... is the rest of the pass that the vectors come from.
+
+    Args:
+        model: its weights, of the layouts llama or gpt2.
+        layer: the first one that is left.
+        states: (tokens, d_model) what enters it, of `hidden_states`.
+
+    Raises:
+        ValueError: the layout is bert, which predicts no next token.
+    """
+    if model.layout == "bert":
+        raise ValueError(NO_HEAD)
+    positions = None if model.positions is None else np.zeros_like(model.positions[:1])  # they have theirs
+    return replace(model, words=states, layers=model.layers[layer:], positions=positions)
 
 
 def hidden_states(model: Model, ids: list[int]) -> Float:
@@ -25,8 +79,7 @@ def hidden_states(model: Model, ids: list[int]) -> Float:
         (layers + 1, tokens, d_model).
     """
     states: list[Float] = []
-    mask = (full_mask if model.layout == "bert" else causal_rule)(len(ids), len(ids))
-    LAYOUTS[model.layout](model, ids, Attention(mask, Switches(), None).attend, states.append)
+    run_through(model, ids, keep=states.append)
     return np.stack(states)
 
 

@@ -8,7 +8,7 @@ from attnviz.figures import heads_changed
 from attnviz.ui import cache
 from attnviz.ui.charts import draw, heads_table
 from attnviz.ui.controls import plain
-from attnviz.ui.visit import Visit
+from attnviz.ui.visit import Visit, choose_head
 
 CAVEAT = (
     "A trained model under a switch that it never met in training shows what it relies on, not how a model that was "
@@ -43,7 +43,7 @@ def changes(visit: Visit) -> None:
         st.markdown("Changed most")
         for layer, head, moved in strongest(change, layers, 8):
             st.button(
-                f"L{layer} H{head}: {moved:.2f}", key=f"moved {layer} {head}", on_click=_select, args=(layer, head)
+                f"L{layer} H{head}: {moved:.2f}", key=f"moved {layer} {head}", on_click=choose_head, args=(layer, head)
             )
 
 
@@ -63,7 +63,3 @@ def describe(visit: Visit) -> str:
     if switches.causal is True and visit.info.causal is False:
         parts.append("which is not how this model was trained")
     return "Switched: " + ", ".join(parts) + "."
-
-
-def _select(layer: int, head: int) -> None:
-    st.session_state.layer, st.session_state.head = layer, head

@@ -177,7 +177,7 @@ def switches(info: ModelInfo, scale: float | None) -> None:
     at_rest = all(
         st.session_state[name] == state.FIELDS[name].default for name in ("causal", "temperature", "off", "forbid")
     )
-    st.button("All switches at rest", on_click=_rest, disabled=at_rest, width="stretch")
+    st.button("All switches at rest", on_click=rest, disabled=at_rest, width="stretch")
 
 
 def _temperature(info: ModelInfo, scale: float | None, reason: str | None) -> None:
@@ -241,14 +241,15 @@ def new_text(text: str) -> None:
     if chosen.forbid:
         state.note("The forbidden looks named tokens of the text before, so they were dropped.")
     chosen.text = chosen.draft = text
-    chosen.forbid, chosen.query, chosen.key, chosen.zoom = [], None, None, state.ALL
+    for name in ("forbid", "query", "key", "zoom", "pronoun", "candidates", "answer", "pair"):
+        chosen[name] = state.FIELDS[name].default
 
 
 def _take_example(example: Example) -> None:
     new_text(example.text)
     chosen = st.session_state
     chosen.draft, chosen.model, chosen.layer, chosen.head = example.text, example.model, example.layer, example.head
-    _rest()
+    rest()
 
 
 def _allow_again() -> None:
@@ -258,7 +259,8 @@ def _allow_again() -> None:
         st.session_state.forbid = [look for look in st.session_state.forbid if look != gone]
 
 
-def _rest() -> None:
+def rest() -> None:
+    """Put all switches at rest."""
     for name in ("causal", "temperature", "off", "forbid", "acts", "view"):
         st.session_state[name] = state.FIELDS[name].default
 

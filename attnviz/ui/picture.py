@@ -5,17 +5,19 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
+from attnviz.core.one_sentence import all_heads_looks, clearest
 from attnviz.core.pooling import pool_largest
 from attnviz.core.trace import Token
 from attnviz.figures import first_column_share, head_map
-from attnviz.ui import state
+from attnviz.ui import cache, state
 from attnviz.ui.charts import draw, map_table
 from attnviz.ui.components.cell_picker import cell_picker
 from attnviz.ui.controls import plain
 from attnviz.ui.examples import example_of
-from attnviz.ui.visit import Visit, ask_whole_page
+from attnviz.ui.visit import Visit, ask_whole_page, choose_head
 
 MOST_CELLS = 160  # tokens a side that are drawn one by one; longer texts are pooled, or shown in part
+N_HEADS = 8  # that look most at a cell
 PART = 96  # tokens a side of a part
 COLOURS = {"linear": "linear", "sqrt": "square root", "without_first": "without token 0"}
 VIEWS = {"after": "with the switches", "before": "without", "difference": "difference"}
@@ -240,6 +242,26 @@ def _cell(visit: Visit) -> None:
                 help=reason or "That query may not see that key; the rest of its row shares the weight.",
             )
     st.caption(plain(_numbers(visit, cell, queries, keys)))
+    _heads_that_look(visit, cell)
+
+
+def _heads_that_look(visit: Visit, cell: tuple[int, int]) -> None:
+    """Rank all heads by the weight of the chosen cell; a click shows the head."""
+    key = ("cell", visit.choice, visit.text, visit.after.switches, visit.part, visit.picture, cell)
+    looks = cache.results().get(
+        key,
+        lambda: all_heads_looks(visit.after, cell[0], [[cell[1]]], part=visit.part, switches=visit.picture)[..., 0],
+    )
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="heads-that-look"):
+        st.markdown("All heads by this weight:", width="content")
+        for layer, head, weight in clearest(looks, visit.after.layers_of(visit.part), N_HEADS):
+            st.button(
+                f"L{layer} H{head} {weight:.2f}",
+                key=f"looks {layer} {head}",
+                type="tertiary",
+                on_click=choose_head,
+                args=(layer, head),
+            )
 
 
 def _numbers(visit: Visit, cell: tuple[int, int], queries, keys) -> str:

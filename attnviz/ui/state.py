@@ -69,6 +69,14 @@ def _read_heads(text: str) -> list[tuple[int, ...]]:
     return [_tuple(entry, 2) for entry in text.split("_") if entry]
 
 
+def _read_words(text: str) -> list[int]:
+    return [] if text == "none" else [_number(part) for part in text.split("_")]
+
+
+def _write_words(words: list[int]) -> str:
+    return "_".join(map(str, words)) or "none"
+
+
 def _read_looks(text: str) -> list[tuple[int | None, ...]]:
     return [_tuple(entry, 4) for entry in text.split("_") if entry]
 
@@ -120,6 +128,18 @@ FIELDS: dict[str, Field] = {
     "heat": choice("1", *HEATS),
     "digits": choice("float32", "float16", "float64"),
     "overflow": choice("largest", "row"),
+    "topic": choice("look", "pair", "scores", "matters"),
+    "pronoun": Field(None, _number),
+    "candidates": Field(None, _read_words, _write_words),
+    "answer": Field(None, _number),
+    "click": choice("candidate", "answer", "pronoun"),
+    "lead": choice("on", "off"),
+    "pair": Field(""),
+    "sentences": choice("en", "de", "sv", "own"),
+    "kind": Field(""),
+    "word": Field(""),
+    "rival": Field(""),
+    "instead": choice("zero", "mean"),
 }
 UNDER_OTHER_NAMES = {"z": "text"}  # a packed text
 

@@ -165,6 +165,11 @@ def ask_whole_page() -> None:
     st.session_state[WHOLE_PAGE] = True
 
 
+def choose_head(layer: int, head: int) -> None:
+    """Select a head: for the buttons that name one."""
+    st.session_state.layer, st.session_state.head = layer, head
+
+
 def theme() -> str:
     """Return "light" or "dark" as the visitor's page looks now."""
     return st.session_state.get("theme") or st.context.theme.type or "light"

@@ -86,6 +86,12 @@ def _distance_curve(**settings) -> go.Figure:
     return figures.distance_curve(scores, **rows, **settings)
 
 
+def _candidates(**settings) -> go.Figure:
+    rows = [("L9 H4, <b>chosen</b>", [0.62, 0.11, 0.0]), ("$x$", [0.2, 0.3, 0.0004])]
+    rules = [("equal shares", [1 / 3] * 3)]
+    return figures.candidate_bars(rows, ["<b>Tom</b>", "the $5", "שלום"], answer=1, rules=rules, **settings)
+
+
 ALL: dict[str, Callable[..., go.Figure]] = {
     "head_map": lambda **s: _head_map(highlight_query=3, marked=[(4, 1)], forbidden=[(5, 2), (6, 2)], **s),
     "head_map_sqrt": lambda **s: _head_map(scale="sqrt", **s),
@@ -105,6 +111,7 @@ ALL: dict[str, Callable[..., go.Figure]] = {
     "component_bars": lambda **s: figures.component_bars([3.0, -1.0, 0.5, 2.0], highlighted=[0, 3], **s),
     "labelled_bars": lambda **s: figures.labelled_bars([1.5, -0.2], ["<b>x</b>", "$x$"], highlighted=[1], **s),
     "distance_curve": _distance_curve,
+    "candidates": _candidates,
     "overview": lambda **s: figures.overview(thumbnails(), [0, 2, 7], marked=[(2, 1)], **s),
 }
 """Name -> a function that draws that figure; takes title, theme, label_size."""

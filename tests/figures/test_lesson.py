@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnviz.figures import Line, component_map, score_histogram, share_curves, sum_bars
+from attnviz.figures import Line, component_map, head_map, score_histogram, share_curves, sum_bars
 
 EDGES = [-2.0, -1.0, 0.0, 2.0]
 
@@ -90,6 +90,16 @@ def test_components_are_coloured_round_0():
     assert (cells.zmin, cells.zmax) == (-3, 3)
     assert "Largest: component 1 of b, −3. Rows that are 0 throughout: 1." in figure.layout.meta["alt"]
     assert component_map([[1.0]], ["a"], value_range=5).data[0].zmax == 5
+
+
+def test_cells_beyond_the_colours_are_counted():
+    vectors, beyond = [[1.0, -3.0, 2.0]], "2 cells lie beyond the ends of the bar."
+    cells = component_map(vectors, ["a"], value_range=1.5)
+    assert list(cells.layout.meta["notes"]) == [beyond] and beyond in cells.layout.meta["alt"]
+    assert not component_map(vectors, ["a"]).layout.meta["notes"]
+    weights = head_map(vectors, ["a"], list("bcd"), kind="difference", value_range=(-2.5, 2.5))
+    assert list(weights.layout.meta["notes"]) == ["1 cell lies beyond the ends of the bar."]
+    assert not head_map(vectors, ["a"], list("bcd"), kind="difference").layout.meta["notes"]
 
 
 @pytest.mark.parametrize(

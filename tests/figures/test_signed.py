@@ -69,8 +69,14 @@ def test_a_distance_curve_marks_where_the_two_stand(theme):
 def test_a_distance_curve_draws_the_average_and_its_band():
     low, mean, high = np.zeros(3), np.ones(3), np.full(3, 2.0)
     figure = figures.distance_curve([3.0, 4.0, 5.0], average=mean, band=(low, high), names=("it", "all"))
-    np.testing.assert_array_equal([trace.y for trace in figure.data], [low, high, mean, [3, 4, 5]])
-    assert [trace.name for trace in figure.data][2:] == ["all", "it"]
+    np.testing.assert_array_equal([trace.y for trace in figure.data], [low, high, [3, 4, 5], mean])  # the mean on top
+    assert [trace.name for trace in figure.data][2:] == ["it", "all"]
+
+
+def test_two_distance_curves_can_share_an_axis():
+    low, high = figures.distance_curve([3.0, 4.0], value_range=(-10, 10)).layout.yaxis.range
+    assert low < -10 and high > 10
+    assert figures.distance_curve([3.0, 4.0]).layout.yaxis.range is None
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,11 @@ def bars(visitor: Visitor, chart: str, axis: str = "y") -> np.ndarray:
     return np.concatenate([unpacked(trace[axis]) for trace in data])[np.argsort(places)]
 
 
+def printed(cells: Any) -> np.ndarray:
+    """Return the numbers of a column that prints them with true minus signs."""
+    return np.array([float(cell.replace("−", "-")) for cell in cells])
+
+
 def trail(visitor: Visitor) -> str:
     """Return the last line that follows the number."""
     return [text for text in visitor.says().split("\n") if text.startswith("**Followed:**")][-1]
@@ -252,9 +257,11 @@ def test_scores_takes_the_followed_cell_apart(open_step: Any, smollm2: Any) -> N
     )
     visitor.press("answer-scores-button")
     assert "**5 of 64**" in visitor.says()
+    assert "the largest positive ones" in visitor.says()
     row = visitor.app.dataframe[0].value
-    np.testing.assert_allclose(row["weight"], trace.weights(13, 8)[IT], atol=1e-4)
-    np.testing.assert_allclose(row["q · k"] / 8, row["score"], atol=0.01)
+    np.testing.assert_allclose(printed(row["weight"]), trace.weights(13, 8)[IT], atol=1e-4)
+    np.testing.assert_allclose(printed(row["q · k"]) / 8, printed(row["score"]), atol=0.01)
+    assert "−" in "".join(row["score"]) and "-" not in "".join(row["score"])
     assert row["key"][CAR] == "·car (3) ◀"
 
 
@@ -276,7 +283,7 @@ def test_scores_of_random_numbers(open_step: Any) -> None:
     scores = attention_scores(q, k, causal=True)
     drawn = values(visitor, "lesson-scores")
     np.testing.assert_allclose(drawn, np.where(np.tri(5, dtype=bool), scores, np.nan), atol=1e-5)
-    np.testing.assert_allclose(visitor.app.dataframe[0].value["weight"], softmax(scores)[4], atol=1e-4)
+    np.testing.assert_allclose(printed(visitor.app.dataframe[0].value["weight"]), softmax(scores)[4], atol=1e-4)
 
 
 # --- position ---
@@ -290,11 +297,13 @@ def test_position_draws_the_pairs_score_over_distance(open_step: Any, smollm2: A
         q, k = (turn_back(x, THETA) for x in (q, k))
         curves = score_by_distance(q, k, 65, THETA) / 8
         chart = f"lesson-distance-{key}"
-        np.testing.assert_allclose(values(visitor, chart, 2, "y"), curves[:, 1:, 1:].mean(axis=(1, 2)), atol=1e-3)
-        np.testing.assert_allclose(values(visitor, chart, 3, "y"), curves[:, IT, CAR], atol=1e-3)
+        np.testing.assert_allclose(values(visitor, chart, 3, "y"), curves[:, 1:, 1:].mean(axis=(1, 2)), atol=1e-3)
+        np.testing.assert_allclose(values(visitor, chart, 2, "y"), curves[:, IT, CAR], atol=1e-3)
         ring = visitor.chart(chart)["data"][4]
         assert unpacked(ring["x"]).tolist() == [IT - CAR]
         np.testing.assert_allclose(unpacked(ring["y"]), trace.scores(layer, head)[IT, CAR], atol=1e-3)
+    ranges = [visitor.chart(f"lesson-distance-{key}")["layout"]["yaxis"]["range"] for key in ("own", "previous")]
+    assert ranges[0] == ranges[1]
     visitor.press("take-previous")
     assert visitor.name == "L16 H0" and not visitor.has("take-previous")
 
@@ -308,6 +317,10 @@ def test_position_shuffles_the_words_by_the_seed(open_step: Any, smollm2: Any) -
         found = followed_by_heads(smollm2.trace(LANDING), smollm2.trace(text), order)
         lead = found[..., 0] - found[..., 1]
         np.testing.assert_allclose(values(visitor, "lesson-shuffled"), lead.T, atol=1e-5)
+        crosses = visitor.chart("lesson-shuffled")["layout"]["shapes"][-1]["path"]
+        assert crosses.count("M") == 2 * np.isnan(lead).sum() > 0
+        layer, head = np.argwhere(np.isnan(lead))[0]
+        assert f"M{layer - 0.3:g},{head - 0.3:g}L{layer + 0.3:g},{head + 0.3:g}" in crosses
         shuffled = smollm2.trace(text).weights(13, 8)
         allowed = np.tri(len(shuffled), dtype=bool)
         np.testing.assert_allclose(
@@ -383,6 +396,20 @@ def test_weighted_sum_shows_the_stream_of_the_followed_token(open_step: Any, smo
     np.testing.assert_allclose(bars(visitor, "lesson-likeness")[:-1], likeness, atol=1e-3)
     sizes = bars(visitor, "lesson-sizes", "x")
     np.testing.assert_allclose(sizes[[0, 1, 3]], np.linalg.norm(x[[0, 13, 14]], axis=1), rtol=1e-3)
+    matrix = smollm2.model.model.layers[13].self_attn.o_proj.weight.detach().numpy()[:, 8 * 64 : 9 * 64]
+    written = matrix @ (trace.weights(13, 8)[6] @ trace.qkv(13, 8)[2])
+    (both,) = re.findall(r"make a vector of size (\S+)\.", visitor.says())
+    assert float(both) == pytest.approx(np.linalg.norm(x[13] + written), rel=0.01)
+
+
+def test_weighted_sum_tells_the_followed_key_from_all_keys(open_step: Any) -> None:
+    visitor = open_step("weighted_sum")
+    said = visitor.says().replace("\n", " ")
+    (part,) = re.findall(r"The followed key, “·car”, adds (\S+) to the logit", said)
+    (whole,) = re.findall(r"writes here, add \*\*(\S+)\*\*", said)
+    assert f"by this key **+{part}**" in trail(visitor)
+    assert float(whole) == pytest.approx(bars(visitor, "lesson-votes", "x")[0], rel=0.01)
+    assert part != whole
 
 
 def test_weighted_sum_of_a_model_without_a_next_word_says_so(open_step: Any) -> None:
@@ -429,7 +456,7 @@ def test_several_heads_splits_random_numbers(open_step: Any) -> None:
     visitor.choose("heads", 6)
     assert visitor.app.query_params["heads"] == "6"
     assert "**6 heads** of (5, 4)" in visitor.says().replace("\n", " ")
-    assert "| 24 = 6 x 4 |" in visitor.says() and "| 4,096 = 32 x 128 |" in visitor.says()
+    assert "| 24 = 6 × 4 |" in visitor.says() and "| 4,096 = 32 × 128 |" in visitor.says()
     assert random_heads(5, 24, 6)[1].shape == (6, 5, 5)
     visitor.choose("width", 7)  # 6 heads can't split 7
     assert visitor["heads"] in (1, 7) and visitor.crashes() == []
@@ -443,11 +470,11 @@ def test_matches_says_how_far_numpy_and_torch_are_apart(open_step: Any) -> None:
     apart = values(visitor, "lesson-apart")
     largest = np.nanmax(np.abs(apart))
     assert 0 < largest < 1e-6
-    assert f"| float32 | {largest:.1e} |" in visitor.says()
+    assert f"| float32 | {largest:.1e} |".replace("-", "−") in visitor.says()
     (fine,) = re.findall(r"\| float64 \| (\S+) \|", visitor.says())
-    assert float(fine) < 1e-14
+    assert printed([fine]) < 1e-14
     (whole,) = re.findall(r"weights differ by at most \*\*(\S+?)\*\*", visitor.says().replace("\n", " "))
-    assert 0 < float(whole) < 2e-5
+    assert 0 < printed([whole]) < 2e-5
     assert "Over all 270 heads" in visitor.says().replace("\n", " ")
 
 

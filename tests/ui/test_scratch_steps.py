@@ -106,7 +106,7 @@ def test_the_table_and_the_answer_say_what_the_rows_say(open_step: Any) -> None:
         per_cent(found.unscaled.above(0.9)),
     ]
     means = [f"{rows.query_gradient.mean():.2f}" for rows in (found.scaled, found.unscaled)]
-    assert table["length of ∂L/∂q, mean"] == means
+    assert table["size of ∂L/∂q, mean"] == means
     assert table["with more than ten times the usual"] == ["0%", per_cent(found.tenfold(found.unscaled))]
     told = answer(visitor, "scaling")
     assert "erratic" in told and all(mean in told for mean in means)
@@ -201,9 +201,20 @@ def test_the_real_model_keeps_its_rows_to_the_last_bit(open_step: Any, smollm2: 
         drawn = values(visitor, f"mask-real-{name}")
         np.testing.assert_allclose(drawn, np.where(seen, after - before, np.nan), atol=1e-6)
     assert [label[-1] for label in labels(visitor, "mask-real-with")] == ["="] * 10 + ["≠"]
+    assert labels(visitor, "mask-real-with")[-2:] == ["·drive =", "·it → ·well ≠"]
+    assert labels(visitor, "mask-real-without", "xaxis")[-1] == "·it → ·well"
     assert "270 of 270 heads kept every bit" in visitor.says()
     told = answer(visitor, "mask")
     assert "**10 of 11**" in told and "**0 of 11**" in told
+
+
+def test_the_rows_before_the_changed_token_choose_the_colours(open_step: Any) -> None:
+    visitor = open_step("mask")
+    earlier = np.abs(values(visitor, "mask-real-without")[:-1]).max()
+    for name in ("with", "without"):
+        assert visitor.chart(f"mask-real-{name}")["data"][0]["zmax"] == pytest.approx(earlier, abs=1e-6)
+        n_beyond = (np.nan_to_num(np.abs(values(visitor, f"mask-real-{name}"))) > earlier * 1.0001).sum()
+        assert f"{n_beyond} cells lie beyond" in visitor.chart(f"mask-real-{name}")["layout"]["meta"]["alt"]
 
 
 def test_another_last_word_is_read_and_kept_in_the_address(open_step: Any) -> None:
@@ -305,10 +316,12 @@ def test_the_literal_formula_overflows_on_a_real_product(open_step: Any, smollm2
     ]
     largest = max(float(product.max()) for product in products)
     assert largest > 88.8
-    assert f"**{largest:.1f}**" in visitor.says() and "exp(s) is inf" in visitor.says()
+    assert f"**{largest:.1f}**" in visitor.says() and "exp(q·k) is inf" in visitor.says()
     (table,) = [frame.value for frame in visitor.app.dataframe]
-    assert "nan" in list(table["share, literally"]) and "inf" in list(table["exp(s)"])
-    assert sum(float(share) for share in table["share"]) == pytest.approx(1, abs=1e-5)
+    assert "nan" in list(table["share, literally"]) and "inf" in list(table["exp(q·k)"])
+    assert sum(float(share.replace("−", "-")) for share in table["share"]) == pytest.approx(1, abs=1e-5)
+    best = max((float(product.max()), layer_head) for layer_head, product in enumerate(products))[1]
+    assert "the largest stands in the row of" in visitor.says() and f"in L{best // 9} H{best % 9}." in visitor.says()
     visitor.choose("digits", "float64")
     assert_well(visitor)
     (table,) = [frame.value for frame in visitor.app.dataframe]
@@ -318,8 +331,9 @@ def test_the_literal_formula_overflows_on_a_real_product(open_step: Any, smollm2
 
 def test_the_followed_row_is_sound_in_float32_as_it_is_scaled(open_step: Any) -> None:
     visitor = open_step("softmax", overflow="row")
-    assert "both ways give the same shares" in visitor.says()
+    assert "both ways give the same shares" in visitor.says() and "the largest stands in" not in visitor.says()
     (table,) = [frame.value for frame in visitor.app.dataframe]
+    assert list(table)[1:3] == ["s", "exp(s)"]
     assert list(table["share, literally"]) == list(table["share"])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from attnviz.figures.theme import THEMES, Theme
+from attnviz.figures.theme import THEMES, Theme, candidate_colours
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets" / "components"
 
@@ -47,7 +47,8 @@ def read_script(*names: str) -> str:
 
 def _palette(theme: Theme) -> dict[str, Any]:
     bar = theme.measure[len(theme.measure) * 2 // 3]
-    return {"weight": theme.weight, "masked": theme.masked, "mark": theme.accent, "rule": theme.rule, "bar": bar}
+    colours = {"weight": theme.weight, "masked": theme.masked, "mark": theme.accent, "rule": theme.rule, "bar": bar}
+    return colours | {"candidates": candidate_colours(theme.name)}
 
 
 def pack(values: NDArray[Any]) -> str:

@@ -3,7 +3,7 @@
 import importlib
 import inspect
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -66,6 +66,20 @@ def fill(sentence: str, /, **values: Any) -> str:
     return sentence.format(
         **{name: plain(value) if isinstance(value, str) else value for name, value in values.items()}
     )
+
+
+def minus(figures: str) -> str:
+    """Return a printed number with a true minus sign.
+
+    >>> minus("-1.2e-07")
+    '−1.2e−07'
+    """
+    return figures.replace("-", "−")
+
+
+def right_aligned(names: Iterable[str]) -> dict[str, Any]:
+    """Return the setting of a table's columns that hold printed numbers."""
+    return {name: st.column_config.TextColumn(alignment="right") for name in names}
 
 
 def function_of(name: str) -> Callable[..., Any]:

@@ -1,6 +1,6 @@
 """Step 5, the causal mask: change the last token, and see which rows change, with the mask and without."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -18,7 +18,7 @@ from attnviz.core.change import (
 )
 from attnviz.core.naive import masked_softmax
 from attnviz.core.switches import Switches
-from attnviz.core.trace import Trace
+from attnviz.core.trace import Token, Trace
 from attnviz.figures import component_map, head_map
 from attnviz.models.blas import half_the_cores
 from attnviz.ui import cache, charts
@@ -99,7 +99,7 @@ def _random_maps(visit: Visit, found: TokenChange, name: str, signs: Sequence[st
         [f"{token} {sign}" for token, sign in zip(tokens, signs, strict=True)],
         value_range=largest,
         bar_title="change of the output",
-        title=f"Change the last token: output after minus before, {name}",
+        title=f"Output after minus before, {name}",
         theme=visit.theme,
     )
     table = {"token": tokens, "largest change": row_changes(found.output, found.output_after), "row": signs}
@@ -149,12 +149,30 @@ def _compare(visit: Visit, step: Step, traces: Mapping[str, tuple[Trace, Trace]]
     weights = {name: [t.weights(visit.layer, visit.head, **where) for t in pair] for name, pair in traces.items()}
     signs = [_signs(*pair) for pair in weights.values()]
     guess(step, n=len(signs[0]), n_kept=_n_kept(signs[0]), n_kept_without=_n_kept(signs[-1]))
-    largest = max(float(row_changes(*pair).max()) for pair in weights.values()) or 1.0
+    drawn = _last(alike.n_shared, MOST_TOKENS)
+    sides = zip(*(trace.tokens_of(visit.part) for trace in next(iter(traces.values()))), strict=True)
+    labels = [_before_and_after(before, after, drawn) for before, after in sides]  # of queries, of keys
+    largest = _coloured(weights.values(), alike.first - where["queries"].start)
     for column, (name, pair), sign in zip(st.columns(2, gap="medium"), weights.items(), signs, strict=False):
-        drawn = _last(alike.n_shared, MOST_TOKENS)
         allowed = traces[name][0].allowed(visit.layer, visit.head, part=visit.part, queries=drawn, keys=drawn)
         with column:
-            _difference(visit, name, pair, sign, drawn, allowed, largest)
+            _difference(visit, name, pair, sign, labels, drawn, allowed, largest)
+
+
+def _before_and_after(before: Sequence[Token], after: Sequence[Token], drawn: slice) -> list[str]:
+    """Return what the drawn tokens read, both readings where they differ."""
+    pairs = zip(before[drawn], after[drawn], strict=True)
+    return [old.label if old.label == new.label else f"{old.label} → {new.label}" for old, new in pairs]
+
+
+def _coloured(pairs: Iterable[Sequence[NDArray[np.float32]]], n_earlier: int) -> float:
+    """Return the largest change that gets a colour of its own: that of the rows before the changed token.
+
+    The row of the changed token itself changes most, in every model; beside it the others would look unchanged.
+    """
+    changes = np.stack([row_changes(*pair) for pair in pairs])  # (masks, rows)
+    earlier = float(changes[:, :n_earlier].max(initial=0.0))
+    return earlier if earlier > ROUNDING else float(changes.max()) or 1.0
 
 
 def _last(n: int, most: int) -> slice:
@@ -177,6 +195,7 @@ def _difference(
     name: str,
     pair: Sequence[NDArray[np.float32]],
     signs: Sequence[str],
+    labels: Sequence[list[str]],
     drawn: slice,
     allowed: NDArray[np.bool_],
     largest: float,
@@ -184,7 +203,7 @@ def _difference(
     """Draw by how much the chosen head's weights changed, with a sign at each row."""
     n_drawn = drawn.stop - drawn.start
     before, after = (weights[-n_drawn:, drawn] for weights in pair)
-    queries, keys = ([token.label for token in side][drawn] for side in visit.rest.tokens_of(visit.part))
+    queries, keys = labels
     signs = signs[-n_drawn:]
     figure = head_map(
         after - before,
@@ -195,7 +214,7 @@ def _difference(
         value_range=(-largest, largest),
         query_start=drawn.start,
         key_start=drawn.start,
-        title=f"{visit.name}, after minus before, {name}",
+        title=f"{visit.name} {name}: change of weights",
         theme=visit.theme,
         height=520,
     )

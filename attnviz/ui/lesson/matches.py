@@ -15,7 +15,7 @@ from attnviz.models.reference import torch_attention
 from attnviz.ui import cache, charts
 from attnviz.ui.controls import plain
 from attnviz.ui.lesson.engine import MOST_TOKENS, stream
-from attnviz.ui.lesson.frame import Step, guess
+from attnviz.ui.lesson.frame import Step, guess, minus
 from attnviz.ui.lesson.numbers import Numbers, numbers_row
 from attnviz.ui.lesson.trail import trail
 from attnviz.ui.lesson.weighted_sum import cell_vote, next_word
@@ -31,7 +31,7 @@ def draw(visit: Visit, step: Step) -> None:
         return
     found = {name: _both(numbers, name) for name in TYPES}
     apart = found["float32"][1]
-    guess(step, weights=f"{np.abs(apart).max():.1e}", fine=f"{np.abs(found['float64'][1]).max():.1e}")
+    guess(step, weights=_tiny(np.abs(apart).max()), fine=_tiny(np.abs(found["float64"][1]).max()))
     left, right = st.columns(2, gap="medium")
     with left:
         _map(visit, numbers, apart)
@@ -56,6 +56,10 @@ def _both(numbers: Numbers, dtype: str) -> tuple[NDArray[np.floating], NDArray[n
     return ours[0] - theirs[0], ours[1] - theirs[1]
 
 
+def _tiny(value: float) -> str:
+    return minus(f"{value:.1e}")
+
+
 def _extras(trace: Trace, numbers: Numbers) -> bool:
     """Return True if the model's own attention has more than the textbook's: a soft-cap, sinks or a bias."""
     record = trace.records[numbers.part][numbers.layer]
@@ -66,7 +70,7 @@ def _table(step: Step, found: dict[str, tuple[NDArray[np.floating], NDArray[np.f
     lines = [step.says["header"], "|:--|--:|--:|--:|"]
     for name, (output, weights) in found.items():
         unit = np.finfo(name).eps
-        lines.append(f"| {name} | {np.abs(weights).max():.1e} | {np.abs(output).max():.1e} | {unit:.1e} |")
+        lines.append(f"| {name} | {_tiny(np.abs(weights).max())} | {_tiny(np.abs(output).max())} | {_tiny(unit)} |")
     return "\n".join(lines)
 
 
@@ -87,7 +91,7 @@ def _map(visit: Visit, numbers: Numbers, apart: NDArray[np.floating]) -> None:
         height=500,
     )
     name = f"NumPy minus PyTorch {numbers.name}"
-    columns = {token.label + f" ({token.index})": [f"{x:.1e}" for x in apart[:, i]] for i, token in enumerate(keys)}
+    columns = {token.label + f" ({token.index})": [_tiny(x) for x in apart[:, i]] for i, token in enumerate(keys)}
     charts.draw(figure, "lesson-apart", name, lambda: {"query": [token.label for token in queries], **columns})
 
 
@@ -112,11 +116,11 @@ def _whole_model(visit: Visit, step: Step) -> None:
         visit.rest.heads(layer, part=part) for part in visit.rest.parts for layer in visit.rest.layers_of(part)
     )
     dtype = visit.choice.dtype if other == "numpy" else choice.dtype
-    st.markdown(step.say("whole", n_heads=n_heads, weights=f"{weights:.1e}", dtype=dtype))
+    st.markdown(step.say("whole", n_heads=n_heads, weights=_tiny(weights), dtype=dtype))
     if visit.info.predicts:
         chance = largest_probability_difference(visit.rest, trace)
         words = {"word": visit.rest.next_tokens(1)[0][0], "other": trace.next_tokens(1)[0][0]}
-        st.markdown(step.say("whole_words", chance=f"{chance:.1e}", **words))
+        st.markdown(step.say("whole_words", chance=_tiny(chance), **words))
 
 
 def _end(visit: Visit, step: Step, numbers: Numbers) -> None:

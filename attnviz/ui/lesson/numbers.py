@@ -98,7 +98,7 @@ def numbers_row(visit: Visit, *, sources: Sequence[str] = tuple(SOURCES), cell: 
         sources: of "real" and "random" those that make sense in this step.
         cell: offer boxes for the query and the key that are followed.
     """
-    with st.container(horizontal=True, vertical_alignment="bottom", key="numbers-row"):
+    with st.container(horizontal=True, vertical_alignment="top", key="numbers-row"):  # labels on one line
         if len(sources) > 1:
             st.segmented_control(
                 "Numbers from",

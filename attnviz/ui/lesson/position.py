@@ -1,5 +1,6 @@
 """Step 3, position: how turning q and k makes a score depend on distance, and what shuffled words show of a head."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,7 +14,8 @@ from attnviz.core.switches import Switches
 from attnviz.core.trace import Trace
 from attnviz.core.words import shuffle_words
 from attnviz.figures import distance_curve, head_map, layers_by_heads
-from attnviz.figures.theme import number
+from attnviz.figures.marks import crosses
+from attnviz.figures.theme import number, theme_of
 from attnviz.ui import cache, charts
 from attnviz.ui.charts import heads_table, map_table
 from attnviz.ui.controls import as_sentence
@@ -74,15 +76,16 @@ def previous_token_head(visit: Visit) -> tuple[int, int]:
 def _curves(visit: Visit, step: Step, numbers: Numbers, best: tuple[int, int], theta: float) -> None:
     """Draw the followed pair's score over distance in the chosen head and, beside it, in the previous-token head."""
     other = _of_head(visit, numbers, *best)
+    ends = _common_range([numbers, other], theta)
     left, right = st.columns(2, gap="medium")
     with left:
-        _curve(visit, numbers, theta, "own")
+        _curve(visit, numbers, theta, ends, "own")
         st.caption(step.say("curve", **_spread(numbers, theta)))
     with right:
         if best == (visit.layer, visit.head):
             st.markdown(step.say("is_previous", name=visit.name))
             return
-        _curve(visit, other, theta, "previous")
+        _curve(visit, other, theta, ends, "previous")
         st.caption(step.say("previous", name=other.name, **_spread(other, theta)))
         st.button(f"Take {other.name}", key="take-previous", on_click=_take, args=best)
 
@@ -105,6 +108,16 @@ def _scores(numbers: Numbers, theta: float) -> tuple[NDArray[np.floating], NDArr
     return pair * numbers.scale, others * numbers.scale
 
 
+def _common_range(heads: Sequence[Numbers], theta: float) -> tuple[float, float]:
+    """Return the lowest and the highest score that the curves and bands of these heads reach."""
+    drawn = []
+    for numbers in heads:
+        pair, others = _scores(numbers, theta)
+        drawn += [pair, np.quantile(others, (0.1, 0.9), axis=1).ravel()] if others.size else [pair]
+    every = np.concatenate(drawn)
+    return float(every.min()), float(every.max())
+
+
 def _spread(numbers: Numbers, theta: float) -> dict[str, str]:
     """Return how much distance moves the followed pair's score, and how much the words do."""
     pair, others = _scores(numbers, theta)
@@ -113,7 +126,7 @@ def _spread(numbers: Numbers, theta: float) -> dict[str, str]:
     return {"by_distance": number(np.ptp(means)), "by_words": number((high - low).mean()), **numbers.pair}
 
 
-def _curve(visit: Visit, numbers: Numbers, theta: float, key: str) -> None:
+def _curve(visit: Visit, numbers: Numbers, theta: float, ends: tuple[float, float], key: str) -> None:
     pair, others = _scores(numbers, theta)
     apart = numbers.cell[0] - numbers.cell[1]
     names = ("“{query}” and “{key}”".format(**numbers.pair), "mean of all pairs, and where 8 in 10 lie")
@@ -124,6 +137,7 @@ def _curve(visit: Visit, numbers: Numbers, theta: float, key: str) -> None:
         band=tuple(np.quantile(others, (0.1, 0.9), axis=1)) if has_others else None,
         names=names,
         marked=apart if apart >= 0 else None,
+        value_range=ends,
         title=f"{numbers.name}: the score over distance",
         theme=visit.theme,
     )
@@ -164,26 +178,38 @@ def _shuffle_part(visit: Visit, step: Step, shuffled: Shuffled | str) -> None:
     if np.isnan(lead).all():
         st.info(step.say("all_rest"))
         return
-    left, right = st.columns([3, 2], gap="medium")
+    left, right = st.columns([7, 3], gap="medium")
     with left:
-        figure = layers_by_heads(
-            lead,
-            layers,
-            kind="difference",
-            bar_title="followed words (below 0) or positions",
-            value_range=(-1, 1),
-            marked=[(visit.layer, visit.head)],
-            how_to_read=step.says["how_to_read"],
-            title="Positions or words",
-            theme=visit.theme,
-        )
-        charts.draw(figure, "lesson-shuffled", f"shuffled {visit.info.name}", lambda: heads_table(lead, layers))
+        _lead_map(visit, step, lead, layers)
     with right:
-        _extremes(step, shuffled, layers, lead)
+        _extremes(step, layers, lead)
+    st.caption(step.say("measure"))
     _two_maps(visit, step, shuffled)
 
 
-def _extremes(step: Step, shuffled: Shuffled, layers, lead: NDArray[np.float64]) -> None:
+def _lead_map(visit: Visit, step: Step, lead: NDArray[np.float64], layers: Sequence[int]) -> None:
+    """Draw for each head whether it followed positions or words, with a cross where it rests."""
+    figure = layers_by_heads(
+        lead,
+        layers,
+        kind="difference",
+        bar_title="followed words (below 0) or positions",
+        value_range=(-1, 1),
+        marked=[(visit.layer, visit.head)],
+        how_to_read=step.says["how_to_read"],
+        title="Positions or words",
+        theme=visit.theme,
+        height=140 + 21 * lead.shape[1],  # what the cells need where a row of 30 layers fits the column
+    )
+    resting = [(head, row) for row, head in np.argwhere(np.isnan(lead)).tolist()]  # heads run down, layers across
+    if resting:
+        figure.layout.shapes += (crosses(resting, theme_of(visit.theme).hatch),)
+    charts.draw(figure, "lesson-shuffled", f"shuffled {visit.info.name}", lambda: heads_table(lead, layers))
+    if resting:
+        st.caption(step.say("crosses", n=len(resting)))
+
+
+def _extremes(step: Step, layers: Sequence[int], lead: NDArray[np.float64]) -> None:
     """List the heads that follow positions most, and those that follow words most, as buttons."""
     order = np.argsort(np.nan_to_num(lead, nan=0.0), axis=None, kind="stable")
     for name, places in (("follow_positions", order[::-1][:4]), ("follow_words", order[:4])):
@@ -197,7 +223,6 @@ def _extremes(step: Step, shuffled: Shuffled, layers, lead: NDArray[np.float64])
                     on_click=_take,
                     args=(layers[row], head),
                 )
-    st.caption(step.say("measure"))
 
 
 def _two_maps(visit: Visit, step: Step, shuffled: Shuffled) -> None:

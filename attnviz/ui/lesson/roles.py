@@ -15,6 +15,7 @@ from attnviz.ui.lesson.trail import trail
 from attnviz.ui.visit import Visit
 
 MOST_COMPONENTS = 256  # that are drawn
+COLOURED = 0.97  # of the components have colours of their own; a few that are far larger would leave the rest dark
 
 
 def draw(visit: Visit, step: Step) -> None:
@@ -34,6 +35,7 @@ def draw(visit: Visit, step: Step) -> None:
         with column:
             _vectors(visit, numbers, *side)
     trail(numbers, "sizes")
+    st.caption(step.say("size"))
     if numbers.real:
         st.caption(_shared(visit, step))
     if width > MOST_COMPONENTS:
@@ -42,9 +44,11 @@ def draw(visit: Visit, step: Step) -> None:
 
 def _vectors(visit: Visit, numbers: Numbers, title: str, values: NDArray[np.floating], labels, token: int) -> None:
     part = slice(numbers.shown.start, min(numbers.shown.stop, len(labels)))
+    drawn = values[part, :MOST_COMPONENTS]
     figure = component_map(
-        values[part, :MOST_COMPONENTS],
+        drawn,
         labels[part],
+        value_range=float(np.quantile(np.abs(drawn), COLOURED)) or None,
         bar_title=f"component of {title.lower()}",
         start=part.start,
         marked=[token] if part.start <= token < part.stop else [],

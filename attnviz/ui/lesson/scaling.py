@@ -34,7 +34,7 @@ OWN_NAMES = ("with its factor", "without")
 WIDTHS = tuple(2**power for power in range(11))  # 1 to 1,024
 COUNTS = tuple(2**power for power in range(1, 10))  # 2 to 512
 NORMAL_FROM = 16  # below, the distribution of q·k is visibly not normal
-HEIGHT = 350  # of a picture, in px
+HEIGHT = 310  # of a picture, in px
 FEW, MANY = 16, 40  # bins for the rows of one text, and of many
 SMALLEST = 1e-4  # left end of the axis of gradients, in units of the median with the factor
 
@@ -49,8 +49,9 @@ def draw(visit: Visit, step: Step) -> None:
     guess(step, n_tokens=n_tokens, d=d, **_answer(found))
     _spread(visit, step, found, d)
     _sharpness(visit, found, NAMES, "random")
-    st.markdown(_table(found, NAMES))
-    st.caption(step.say("counted", n_rows=f"{len(found.scaled.maxima):,}", n_tokens=n_tokens))
+    table, said = st.columns(2, gap="medium")
+    table.markdown(_table(found, NAMES))
+    said.caption(step.say("counted", n_rows=f"{len(found.scaled.maxima):,}", n_tokens=n_tokens))
     _curves(visit, step)
     _real(visit, step)
 
@@ -157,7 +158,7 @@ def _sharpness(visit: Visit, found: Scaling, names: tuple[str, str], key: str) -
             c.counts,
             d.counts,
             edges,
-            value_name=f"length of ∂L/∂q, in units of its median {names[0]}",
+            value_name=f"size of ∂L/∂q, in units of its median {names[0]}",
             names=names,
             left_out="Smaller ones are in the first bar.",
             log_values=True,
@@ -177,7 +178,7 @@ def _table(found: Scaling, names: tuple[str, str]) -> str:
     measures = {
         "rows with a largest weight above 0.9": [f"{rows.above(0.9):.0%}" for rows in sides],
         "above 0.99": [f"{rows.above(0.99):.0%}" for rows in sides],
-        "length of ∂L/∂q, mean": [f"{rows.query_gradient.mean():.2f}" for rows in sides],
+        "size of ∂L/∂q, mean": [f"{rows.query_gradient.mean():.2f}" for rows in sides],
         "median": [f"{np.median(rows.query_gradient):.2f}" for rows in sides],
         "rows with less than 1 % of the usual": [f"{found.nothing(rows):.0%}" for rows in sides],
         "with more than ten times the usual": [f"{found.tenfold(rows):.0%}" for rows in sides],
@@ -211,13 +212,18 @@ def _curves(visit: Visit, step: Step) -> None:
     for column, name, title, lines in zip(
         st.columns(2, gap="medium"),
         ("sharp", "erratic"),
-        ("Rows with nearly all weight on one key", "Rows with hardly any gradient, or far too much"),
+        ("Rows with nearly all weight on one key", "Rows with hardly any gradient or too much"),
         (sharp, erratic),
         strict=True,
     ):
         with column:
             columns = {settings["x_name"]: x, **{line.name: np.round(line.shares, 4) for line in lines}}
-            charts.draw(share_curves(x, lines, title=title, **settings), f"curves-{name}", name, partial(dict, columns))
+            charts.draw(
+                share_curves(x, lines, title=title, height=400, **settings),
+                f"curves-{name}",
+                name,
+                partial(dict, columns),
+            )
     st.caption(step.say("curves"))
 
 
@@ -250,10 +256,11 @@ def _real(visit: Visit, step: Step) -> None:
     end = 1.05 * float(np.abs(found.products).max())
     _scores(visit, found, end / 16, end, "real")
     _sharpness(visit, found, OWN_NAMES, "real")
-    st.markdown(_table(found, OWN_NAMES))
+    table, said = st.columns(2, gap="medium")
+    table.markdown(_table(found, OWN_NAMES))
     spread = float(np.median(row_spread(visit.rest.scores(*where, part=visit.part))))
-    st.caption(step.say("real", spread=spread, at_rest=_at_rest(visit, found.unscaled)))
-    st.markdown(step.say("wrong_temperature", factor=found.factor))
+    said.caption(step.say("real", spread=spread, at_rest=_at_rest(visit, found.unscaled)))
+    said.markdown(step.say("wrong_temperature", factor=found.factor))
 
 
 def _at_rest(visit: Visit, rows: Rows) -> float:

@@ -9,12 +9,13 @@ from attnviz.figures.theme import number
 from attnviz.ui import charts
 from attnviz.ui.charts import map_table
 from attnviz.ui.components.cell_picker import cell_picker
-from attnviz.ui.lesson.frame import Step, guess
+from attnviz.ui.lesson.frame import Step, guess, minus, right_aligned
 from attnviz.ui.lesson.numbers import Numbers, numbers_row, pick
 from attnviz.ui.lesson.trail import trail
 from attnviz.ui.visit import Visit
 
 SHARE = 0.9  # of the sum, that the fewest products reach
+MOST_ROWS = 15  # of the table, before it scrolls
 
 
 def draw(visit: Visit, step: Step) -> None:
@@ -28,6 +29,7 @@ def draw(visit: Visit, step: Step) -> None:
     guess(
         step,
         n_few=len(few),
+        side=_side(products),
         width=len(products),
         few=number(products[few].sum()),
         total=number(products.sum()),
@@ -43,6 +45,11 @@ def draw(visit: Visit, step: Step) -> None:
     st.markdown(step.say("row", scale=number(1 / numbers.scale), **numbers.pair))
     _row(numbers)
     st.caption(step.say("caution"))
+
+
+def _side(products: np.ndarray) -> str:
+    """Return the sign of the sum, which is that of the products that reach it first."""
+    return "negative" if products.sum() < 0 else "positive"
 
 
 def _map(visit: Visit, numbers: Numbers) -> None:
@@ -75,7 +82,7 @@ def _products(visit: Visit, numbers: Numbers, products: np.ndarray, few: np.ndar
     figure = component_bars(
         products,
         highlighted=few.tolist(),
-        names=(f"the largest, {len(few)} of them", "the others"),
+        names=(f"the largest {_side(products)}, {len(few)} of them", "the others"),
         title="The {width} products of “{query}” and “{key}”".format(width=len(products), **numbers.pair),
         theme=visit.theme,
         height=520,
@@ -98,15 +105,17 @@ def _row(numbers: Numbers) -> None:
     steps = row_in_steps(numbers.scores[numbers.row])
     seen = np.flatnonzero(numbers.allowed[numbers.row])
     seen = seen[(seen >= numbers.shown.start) & (seen < numbers.shown.stop)]
+    columns = {
+        "q · k": [f"{product:.2f}" for product in numbers.k[seen] @ numbers.q[numbers.cell[0]]],
+        "score": [f"{score:.3f}" for score in steps.scores[seen]],
+        "exp(score − largest)": [f"{power:.4f}" for power in steps.exps[seen]],
+        "weight": [f"{weight:.4f}" for weight in numbers.weights[numbers.row][seen]],
+    }
+    keys = [f"{numbers.key_labels[i]} ({i})" + " ◀" * int(i == numbers.cell[1]) for i in seen]
     st.dataframe(
-        {
-            "key": [f"{numbers.key_labels[i]} ({i})" + " ◀" * int(i == numbers.cell[1]) for i in seen],
-            "q · k": (numbers.k[seen] @ numbers.q[numbers.cell[0]]).round(2),
-            "score": steps.scores[seen].round(3),
-            "exp(score − largest)": steps.exps[seen].round(4),
-            "weight": numbers.weights[numbers.row][seen].round(4),
-        },
+        {"key": keys} | {name: [minus(cell) for cell in cells] for name, cells in columns.items()},
         hide_index=True,
-        height=min(40 + 36 * len(seen), 440),
+        height="content" if len(seen) <= MOST_ROWS else 440,
+        column_config=right_aligned(columns),
         key="lesson-row",
     )

@@ -71,7 +71,7 @@ def _cost_table(step: Step, n_tokens: int, width: int, n_heads: int) -> str:
     for d, h in shapes:
         cost = attention_cost(n_tokens, d, h)
         lines.append(
-            f"| {d:,} = {h} x {d // h:,} | {cost.projections:,} | {cost.attention:,} | {cost.score_matrices} | "
+            f"| {d:,} = {h} × {d // h:,} | {cost.projections:,} | {cost.attention:,} | {cost.score_matrices} | "
             f"{cost.scores:,} |"
         )
     return "\n".join(lines)
@@ -185,12 +185,12 @@ def _writes(visit: Visit, step: Step, numbers: Numbers, weights: NDArray[np.floa
         sizes,
         highlighted=[visit.head],
         names=(numbers.name, "the other heads"),
-        value_name="length of what it writes",
+        value_name="size of what it writes",
         bar_name="head",
         title=f"What the heads of layer {visit.layer} write at “{numbers.pair['query']}”",
         theme=visit.theme,
         height=330,
     )
     charts.draw(
-        figure, "lesson-writes", f"writes layer {visit.layer}", lambda: {"head": np.arange(n_heads), "length": sizes}
+        figure, "lesson-writes", f"writes layer {visit.layer}", lambda: {"head": np.arange(n_heads), "size": sizes}
     )

@@ -12,7 +12,7 @@ from attnviz.core.saturation import jacobian_norm
 from attnviz.core.switches import Switches
 from attnviz.figures import row_bars, sum_bars
 from attnviz.ui import cache, charts
-from attnviz.ui.lesson.frame import Step, guess
+from attnviz.ui.lesson.frame import Step, guess, minus, right_aligned
 from attnviz.ui.lesson.numbers import Numbers, numbers_row
 from attnviz.ui.lesson.trail import trail
 from attnviz.ui.state import HEATS
@@ -117,6 +117,9 @@ def _overflow(visit: Visit, step: Step, numbers: Numbers) -> None:
         )
         st.segmented_control("Computed in", list(DIGITS), key="digits", persist_state="session", required=True)
     scores, labels, where = _raw_row(visit, numbers)
+    name = "s" if st.session_state.overflow == "row" else "q·k"
+    if name == "q·k":
+        st.caption(step.say("largest_row" if numbers.real else "largest_random", where=where))
     kind = DIGITS[st.session_state.digits]
     shifted = scores - scores.max()
     literal, stable = naive_softmax(scores, kind), softmax(shifted.astype(np.float64))
@@ -124,27 +127,27 @@ def _overflow(visit: Visit, step: Step, numbers: Numbers) -> None:
         exps, exps_shifted = np.exp(scores.astype(kind)), np.exp(shifted.astype(kind))
     order = np.sort(np.argsort(-scores, kind="stable")[:MOST_ROWS])
     table = {
-        "key": [labels[key] for key in order],
-        "score s": [_minus(f"{scores[key]:.2f}") for key in order],
-        "exp(s)": [_minus(f"{exps[key]:.4g}") for key in order],
-        "share, literally": [f"{literal[key]:.6f}" for key in order],
-        "s − largest": [_minus(f"{shifted[key]:.2f}") for key in order],
-        "exp(s − largest)": [_minus(f"{exps_shifted[key]:.4g}") for key in order],
-        "share": [f"{stable[key]:.6f}" for key in order],
+        "s" if name == "s" else "q·k, no factor": [f"{scores[key]:.2f}" for key in order],
+        f"exp({name})": [f"{exps[key]:.4g}" for key in order],
+        "share, literally": [f"{literal[key]:.3g}" for key in order],
+        f"{name} − largest": [f"{shifted[key]:.2f}" for key in order],
+        f"exp({name} − largest)": [f"{exps_shifted[key]:.4g}" for key in order],
+        "share": [f"{stable[key]:.3g}" for key in order],
     }
-    st.dataframe(table, hide_index=True, key="softmax-overflow")
+    st.dataframe(
+        {"key": [labels[key] for key in order]} | {at: [minus(cell) for cell in cells] for at, cells in table.items()},
+        hide_index=True,
+        column_config=right_aligned(table),
+        key="softmax-overflow",
+    )
     broken = not np.isfinite(literal).all()
     values = {"limit": largest_exponent(kind), "digits": st.session_state.digits, "largest": float(scores.max())}
-    values |= {"where": where, "n_left_out": len(scores) - len(order)}
+    values |= {"where": where, "name": name}
     if broken:
         st.markdown(step.say("broken", **values))
     else:
         st.markdown(step.say("sound", difference=float(np.abs(literal - stable).max()), **values))
     st.caption(step.say("limits", half=largest_exponent(np.float16), single=largest_exponent(np.float32)))
-
-
-def _minus(number: str) -> str:
-    return number.replace("-", "−")
 
 
 def _raw_row(visit: Visit, numbers: Numbers) -> tuple[NDArray[np.float64], list[str], str]:
@@ -161,14 +164,14 @@ def _raw_row(visit: Visit, numbers: Numbers) -> tuple[NDArray[np.float64], list[
         products = np.where(numbers.allowed, numbers.q @ numbers.k.T, -np.inf)  # (queries, keys)
         products[0] = -np.inf  # its first row has no choice
         query = int(products.argmax()) // products.shape[1]
-        allowed, scores, where = numbers.allowed[query], products[query], f"row {query} (not scaled)"
+        allowed, scores, where = numbers.allowed[query], products[query], f"row {query}"
     else:
         best = _largest(visit)
         q, k, _ = visit.rest.qkv(best.layer, best.head, part=visit.part)
         row = slice(best.query, best.query + 1)
         allowed = visit.rest.allowed(best.layer, best.head, part=visit.part, queries=row)[0]
         scores = q[best.query] @ k.T
-        where = f"the row of {numbers.query_labels[best.query]} in L{best.layer} H{best.head} (not scaled)"
+        where = f"the row of {numbers.query_labels[best.query]} in L{best.layer} H{best.head}"
     names = [label for label, seen in zip(labels, allowed, strict=True) if seen]
     return np.asarray(scores[allowed], np.float64), names, where
 

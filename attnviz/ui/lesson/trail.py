@@ -42,5 +42,5 @@ def _stages(numbers: Numbers, here: str, value: float | None, logit: tuple[str, 
         stages.append(("size of weight × value", number(value)))
     if logit is not None:
         word, added = logit
-        stages.append((f"added to the logit of “{plain(word)}”", f"{'+' * (added > 0)}{number(added)}"))
+        stages.append((f"added to the logit of “{plain(word)}” by this key", f"{'+' * (added > 0)}{number(added)}"))
     return stages

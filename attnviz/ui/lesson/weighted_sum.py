@@ -142,12 +142,12 @@ def _stream(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDA
             list(sizes.values()),
             list(sizes),
             highlighted=[2],
-            value_name="length of the vector",
+            value_name="size of the vector",
             title="How much is added",
             theme=visit.theme,
             height=330,
         )
-        table = {"vector": list(sizes), "length": list(sizes.values())}
+        table = {"vector": list(sizes), "size": list(sizes.values())}
         charts.draw(figure, "lesson-sizes", f"sizes {numbers.name}", lambda: table)
     with right:
         figure = component_bars(
@@ -162,6 +162,10 @@ def _stream(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDA
         )
         columns = {"entering layer": np.arange(len(likeness)), "cosine": likeness}
         charts.draw(figure, "lesson-likeness", f"likeness {numbers.name}", lambda: columns)
+    entering = flow.states[at]
+    together = {"entering": _size(entering), "written": _size(written), "both": _size(entering + written)}
+    others = {"name": numbers.name, "layer": at, "n_others": visit.info.n_heads - 1}
+    st.caption(step.say("sizes", **others, **{name: number(size) for name, size in together.items()}))
 
 
 def _next_word(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDArray[np.floating]) -> None:
@@ -181,6 +185,7 @@ def _next_word(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: 
             word=labels[0],
             chance=f"{chances[0]:.1%}".replace("%", " %"),
             vote=number(votes[0]),
+            cell=number(cell[0]),
             factor=number(np.exp(votes[0])),
             second=labels[1],
             lead=number(votes[0] - votes[1]),

@@ -1,0 +1,195 @@
+"""What heads give to each candidate of a pronoun, ranked, and what simple rules would say. Uses NumPy and plotly."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+
+from attnviz.figures.heatmap import MAX_SIDE
+from attnviz.figures.theme import Settings, Theme, candidate_colours, escape, finish, shorten, theme_of
+
+Named = Sequence[tuple[str, ArrayLike]]  # (who says, what is given to each candidate)
+
+HEADER = 1.15  # rows of bars that the name over a group takes
+GAP = 0.55  # rows between two groups
+NARROW = 340  # px that the drawing has on a phone
+LONGEST_NAME = 20
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """One bar: who gives what to which candidate, and where it stands."""
+
+    says: str
+    candidate: int
+    weight: float
+    label: str
+    y: float
+    is_rule: bool
+
+
+def candidate_bars(
+    rows: Named,
+    names: Sequence[str],
+    *,
+    answer: int | None = None,
+    rules: Named = (),
+    title: str = "",
+    theme: str = "light",
+    label_size: int = 13,
+    height: int | None = None,
+) -> go.Figure:
+    """Draw what some heads give to each candidate, the largest on top, and what rules that look at nothing would say.
+
+    Args:
+        rows: (name, weights) of each head; weights (candidates,) from 0 to 1.
+        names: text of each candidate; may repeat.
+        answer: the candidate that the pronoun means; its bars carry a check mark. None: no bar does.
+        rules: (name, shares) of each rule, in the same form; their bars are hatched.
+        title: plain text.
+        theme: "light" or "dark".
+        label_size: height of the labels in px, at least 12.
+        height: of the whole figure in px; None: as high as the bars need.
+
+    Returns:
+        A figure whose `layout.meta` holds "alt", "how_to_read" and "notes".
+
+    Raises:
+        ValueError: there is nothing to draw, an answer that is no candidate, lengths that don't agree, or a weight that
+            is not from 0 to 1.
+    """
+    _check(rows, rules, names, answer)
+    look = theme_of(theme)
+    bars, headers, end = _placed(rows, rules, names, answer)
+    groups = [[bar for bar in bars if bar.is_rule is hatched] for hatched in (False, True)]
+    figure = go.Figure([_trace(group, look) for group in groups if group])
+    layout: Settings = {
+        "bargap": 0,
+        "showlegend": False,
+        "xaxis": {"title": {"text": "weight"}, "range": [0, _end_of_axis(bars, label_size)], "fixedrange": True}
+        | {"tickvals": [0, 0.25, 0.5, 0.75, 1], "ticktext": ["0", "0.25", "0.5", "0.75", "1"], "showgrid": True},
+        "yaxis": {"range": [end, 0], "fixedrange": True, "showticklabels": False, "ticks": "", "zeroline": False},
+        "annotations": [_header(name, y, label_size) for name, y in headers],
+        "shapes": [_divider(headers[len(rows)][1], look)] if rows and rules else [],
+    }
+    opening = title or "Weight on each candidate"
+    return finish(
+        figure,
+        layout,
+        theme=look,
+        title=title,
+        alt=f"{opening}: " + "; ".join(_in_words(*row, names, answer) for row in [*rows, *rules]) + ".",
+        how_to_read="Each bar is what the head named above it gives to one candidate, the largest on top"
+        + ("; hatched bars are rules that look at no weight" if rules else "")
+        + ("; ✓ marks the right answer." if answer is not None else "."),
+        label_size=label_size,
+        height=height or round(70 + (1.3 if title else 0) * label_size + 1.75 * label_size * end),
+    )
+
+
+def written(weight: float) -> str:
+    """Return a weight with two digits after the point, or three where it is small.
+
+    >>> written(0.6183), written(0.0312), written(0.00001), written(0.0)
+    ('0.62', '0.031', '<0.001', '0')
+    """
+    if weight >= 0.0995:
+        return f"{weight:.2f}"
+    return f"{weight:.3f}" if weight >= 0.0005 else "<0.001" if weight > 0 else "0"
+
+
+def mark(candidate: int) -> str:
+    """Return a candidate's number, from 1, in a circle as far as Unicode has them.
+
+    >>> mark(0), mark(20)
+    ('①', '(21)')
+    """
+    return chr(ord("①") + candidate) if candidate < 20 else f"({candidate + 1})"
+
+
+def _placed(
+    rows: Named, rules: Named, names: Sequence[str], answer: int | None
+) -> tuple[list[_Bar], list[tuple[str, float]], float]:
+    """Return the bars, each group's name with its place, and where the last bar ends, in rows of bars from the top."""
+    bars, headers, y = [], [], 0.0
+    for index, (says, given) in enumerate([*rows, *rules]):
+        y += GAP if index else 0.0
+        headers.append((says, y + HEADER / 2))
+        y += HEADER
+        weights = np.asarray(given, dtype=np.float64)
+        for candidate in np.argsort(-weights, kind="stable").tolist():
+            weight = float(weights[candidate])
+            label = _label(candidate, names, weight, answer)
+            bars.append(_Bar(says, candidate, weight, label, y + 0.5, index >= len(rows)))
+            y += 1.0
+    return bars, headers, y + 0.25
+
+
+def _label(candidate: int, names: Sequence[str], weight: float, answer: int | None) -> str:
+    """Return what stands beside a bar, escaped; the name alone, so that an Arabic one turns nothing around."""
+    name = escape(shorten(names[candidate], LONGEST_NAME))
+    return f"{mark(candidate)} {name} {escape(written(weight))}" + (" ✓" if candidate == answer else "")
+
+
+def _trace(bars: list[_Bar], look: Theme) -> go.Bar:
+    colours = candidate_colours(look.name)
+    fills = [colours[bar.candidate % len(colours)] for bar in bars]
+    hatch = {"shape": "/", "fgcolor": fills, "bgcolor": look.page, "size": 6, "solidity": 0.35}
+    return go.Bar(
+        orientation="h",
+        x=np.array([bar.weight for bar in bars], dtype=np.float32),
+        y=np.array([bar.y for bar in bars], dtype=np.float32),
+        width=0.72,
+        marker={"color": fills, "line": {"color": fills, "width": 1}} | ({"pattern": hatch} if bars[0].is_rule else {}),
+        text=[bar.label for bar in bars],
+        textposition="outside",
+        textangle=0,
+        constraintext="none",
+        cliponaxis=False,
+        hovertext=[f"{escape(bar.says)}: {bar.label}" for bar in bars],
+        hoverinfo="text",
+    )
+
+
+def _end_of_axis(bars: list[_Bar], label_size: int) -> float:
+    """Return how far the axis goes on behind 1, so that on a phone too every label fits beside its bar."""
+    shares = [min(0.6, 0.6 * label_size * (len(bar.label) + 1) / NARROW) for bar in bars]
+    return max(1.02, *(bar.weight / (1 - share) for bar, share in zip(bars, shares, strict=True)))
+
+
+def _header(name: str, y: float, label_size: int) -> Settings:
+    place = {"x": 0, "xref": "x", "xanchor": "left", "xshift": -2, "y": y, "yref": "y", "yanchor": "middle"}
+    return place | {"text": escape(name), "showarrow": False, "font": {"size": label_size, "weight": 600}}
+
+
+def _divider(y: float, look: Theme) -> Settings:
+    """Return a thin line between heads and rules, over the name of the first rule."""
+    y -= (HEADER + GAP) / 2
+    place = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": y, "y1": y}
+    return place | {"type": "line", "layer": "below", "line": {"color": look.rule, "width": 1}}
+
+
+def _in_words(says: str, given: ArrayLike, names: Sequence[str], answer: int | None) -> str:
+    weights = np.asarray(given, dtype=np.float64)
+    listed = [
+        f"{names[i]} {written(float(weights[i]))}" + (" (the right answer)" if i == answer else "")
+        for i in np.argsort(-weights, kind="stable").tolist()
+    ]
+    return f"{says}: " + ", ".join(listed)
+
+
+def _check(rows: Named, rules: Named, names: Sequence[str], answer: int | None) -> None:
+    if not 1 <= (len(rows) + len(rules)) * len(names) <= MAX_SIDE:
+        raise ValueError(
+            f"expected 1 to {MAX_SIDE} bars, got {len(rows)} rows and {len(rules)} rules of {len(names)} candidates"
+        )
+    if answer is not None and not 0 <= answer < len(names):
+        raise ValueError(f"answer must be a candidate from 0 to {len(names) - 1} or None, got {answer}")
+    for says, given in [*rows, *rules]:
+        weights = np.asarray(given, dtype=np.float64)
+        if weights.shape != (len(names),):
+            raise ValueError(f"expected a weight for each of {len(names)} candidates in {says!r}, got {weights.shape}")
+        if not np.all((weights >= 0) & (weights <= 1.001)):
+            raise ValueError(f"weights lie between 0 and 1, got {weights} in {says!r}")

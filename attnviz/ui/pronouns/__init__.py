@@ -1,0 +1,1 @@
+"""The parts of the page Pronouns: question, picture, pairs of sentences, scoreboard, and whether a head matters."""
