@@ -13,6 +13,8 @@ page = st.navigation(
         st.Page("attnviz/pages/explore.py", title="Explore", default=True),
         st.Page("attnviz/pages/scratch.py", title="From scratch", url_path="scratch"),
         st.Page("attnviz/pages/pronouns.py", title="Pronouns", url_path="pronouns"),
+        st.Page("attnviz/pages/cost.py", title="Cost", url_path="cost"),
+        st.Page("attnviz/pages/generate.py", title="Generate", url_path="generate"),
     ],
     position="top",
 )

@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attnviz.core.step import Step
     from attnviz.core.switches import Switches
     from attnviz.core.trace import Token, Trace
     from attnviz.models.load import load
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 __version__ = "0.1.0"
-__all__ = ["Switches", "Token", "Trace", "load"]
+__all__ = ["Step", "Switches", "Token", "Trace", "load"]
 
 _HOMES = {
+    "Step": "attnviz.core.step",
     "Switches": "attnviz.core.switches",
     "Token": "attnviz.core.trace",
     "Trace": "attnviz.core.trace",

@@ -30,9 +30,8 @@ MOST_CANDIDATES = 6
 WORDS_FILE = SHIPPED / "words.toml"
 
 _ALONE = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # signs of scripts without spaces
-_WORD = re.compile(
-    rf"[{_ALONE}]|[^\W{_ALONE}]+(?:['’\-][^\W{_ALONE}]+)*|[^\w\s]"
-)  # with apostrophes and hyphens, or a mark
+# One of those, a word with its apostrophes and hyphens, or a punctuation mark.
+_WORD = re.compile(rf"[{_ALONE}]|[^\W{_ALONE}]+(?:['’\-][^\W{_ALONE}]+)*|[^\w\s]")
 _JOINERS = "\u00ad\u200c\u200d"  # soft hyphen, and what ties letters or emoji together without being seen
 
 
@@ -119,10 +118,10 @@ def guess_answer(text: str, pronoun: int, candidates: Sequence[int]) -> int | No
     if not candidates:
         return None
     lang, words = language_of(text), _words(text)
-    key = _key_of_pronoun(words[pronoun], lang)
+    keys = _keys_of_pronoun(words[pronoun], lang)
     kinds = {place: _key_of_noun(words[place], lang) for place in candidates}
-    fits = [place for place, kind in kinds.items() if kind == key]
-    if not fits and key is not None:
+    fits = [place for place, kind in kinds.items() if kind in keys]
+    if not fits and keys:
         fits = [place for place, kind in kinds.items() if kind is None]  # the others are known to be something else
     if len(fits) == 1:
         return fits[0]
@@ -135,11 +134,15 @@ def swap_pronoun(text: str, pronoun: int) -> str | None:
     >>> swap_pronoun("Anna told Tom that she had left", 4)
     'Anna told Tom that he had left'
     """
-    start, end = split_words(text)[pronoun]
+    spans, lang = split_words(text), language_of(text)
+    start, end = spans[pronoun]
     word = text[start:end]
-    pairs = [pair.split("/") for pair in _tables()[language_of(text)]["partners"].split()]
-    table = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
+    pairs = [pair.split("/") for pair in _tables()[lang]["partners"].split()]
+    table = {a: b for pair in reversed(pairs) for a, b in (pair[::-1], pair)}  # of several partners the first
     other = table.get(word.lower())
+    follower = text[slice(*spans[pronoun + 1])].lower() if pronoun + 1 < len(spans) else ""
+    if word.lower() == "her" and follower.isalpha() and follower not in _small_words(lang):
+        other = "his"
     if other is None:
         return None
     return text[:start] + (other.capitalize() if word[0].isupper() else other) + text[end:]
@@ -264,14 +267,22 @@ def _key_of_noun(word: str, lang: str) -> str | None:
     return _nouns(lang).get(word.lower())
 
 
-def _key_of_pronoun(word: str, lang: str) -> str | None:
-    """Return the key in the word lists: for "him" it is "he"."""
+def _keys_of_pronoun(word: str, lang: str) -> set[str]:
+    """Return the keys in the word lists that a pronoun can stand for: {"he"} for "him"; none for other words."""
     groups = {
-        "en": {"he": "he him his himself", "she": "she her hers herself", "it": "it its itself"},
-        "de": {"er": "er ihn", "es": "es", "sie": "sie"},
-        "sv": {"han": "han honom hans", "hon": "hon henne hennes", "den": "den", "det": "det"},
+        "en": {
+            "he": "he him his himself",
+            "she": "she her hers herself",
+            "it": "it its itself",
+            "plural": "they them their theirs themselves",
+        },
+        "de": {"er": "er ihn ihm", "es": "es ihm", "sie": "sie ihr", "plural": "sie ihnen"},
+        "sv": {
+            "han": "han honom hans",
+            "hon": "hon henne hennes",
+            "den": "den",
+            "det": "det",
+            "plural": "de dem deras",
+        },
     }[lang]
-    lower = word.lower()
-    key = next((key for key, forms in groups.items() if lower in forms.split()), None)
-    plural = {"en": "they them their theirs themselves", "de": "ihnen", "sv": "de dem deras"}[lang]
-    return "plural" if lower in plural.split() else key
+    return {key for key, forms in groups.items() if word.lower() in forms.split()}

@@ -3,6 +3,7 @@
 Words are places in the text; a word's weight is the sum over its tokens. Axes: layers, heads, groups of tokens.
 """
 
+from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -46,17 +47,13 @@ def word_tokens(tokens: Sequence[Token], words: Sequence[Span], *, offset: int =
         words: (start, end) of each word in the text, rising.
         offset: characters that were put in front of the text before it was cut into tokens.
     """
-    taken: set[int] = set()
-    found = []
-    for start, end in words:
-        of_word = tuple(
-            token.index
-            for token in tokens
-            if token.start < end + offset and start + offset < token.end and token.index not in taken
-        )
-        taken.update(of_word)
-        found.append(of_word)
-    return tuple(found)
+    ends = [end + offset for _, end in words]
+    found: list[list[int]] = [[] for _ in words]
+    for token in tokens:
+        word = bisect_right(ends, token.start)  # the first that ends behind the token's start
+        if word < len(words) and words[word][0] + offset < token.end:
+            found[word].append(token.index)
+    return tuple(map(tuple, found))
 
 
 def all_heads_looks(

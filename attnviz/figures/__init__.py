@@ -1,11 +1,14 @@
 """Pictures: arrays and strings in, one `plotly.graph_objects.Figure` out, one function a picture."""
 
+from attnviz.figures.bands import cache_bands
 from attnviz.figures.bars import next_token_bars, row_bars
 from attnviz.figures.candidates import candidate_bars
 from attnviz.figures.components import component_map
+from attnviz.figures.cost_curves import Curve, Mark, cost_curves
 from attnviz.figures.curves import Line, share_curves
 from attnviz.figures.density import score_histogram
 from attnviz.figures.distances import distance_curve
+from attnviz.figures.flash_grid import flash_grid
 from attnviz.figures.heatmap import first_column_share, head_map
 from attnviz.figures.histogram import gradient_histogram, saturation_histogram
 from attnviz.figures.overview import overview
@@ -14,17 +17,23 @@ from attnviz.figures.signed import component_bars, labelled_bars
 from attnviz.figures.strips import heads_changed, layers_by_heads
 from attnviz.figures.sums import sum_bars
 from attnviz.figures.theme import OKABE_ITO, THEMES, escape, on_page
+from attnviz.figures.units import quantity
 
 __all__ = [
+    "Curve",
     "Line",
+    "Mark",
     "OKABE_ITO",
     "THEMES",
+    "cache_bands",
     "candidate_bars",
     "component_bars",
     "component_map",
+    "cost_curves",
     "distance_curve",
     "escape",
     "first_column_share",
+    "flash_grid",
     "gradient_histogram",
     "head_map",
     "heads_changed",
@@ -33,6 +42,7 @@ __all__ = [
     "next_token_bars",
     "on_page",
     "overview",
+    "quantity",
     "rate_dots",
     "row_bars",
     "saturation_histogram",

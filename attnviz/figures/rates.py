@@ -43,7 +43,7 @@ def rate_dots(
     Raises:
         ValueError: no row or too many, a share outside 0 to 1, or an index of no row.
     """
-    numbers = np.array([row[1:] for row in rows], np.float64).reshape(-1, 3)  # (rows, 3)
+    numbers = np.array([row[1:] for row in rows], np.float32).reshape(-1, 3)  # (rows, 3)
     if not 1 <= len(rows) <= MAX_SIDE or not np.all((numbers[:, 0] >= 0) & (numbers[:, 0] <= 1)):
         raise ValueError(f"pass 1 to {MAX_SIDE} rows (name, share from 0 to 1, low, high), got {list(rows)}")
     if not all(0 <= index < len(rows) for index in highlighted):

@@ -26,6 +26,7 @@ from transformers.models.auto.modeling_auto import (
 from attnviz.core.trace import ModelInfo
 from attnviz.models import capture
 from attnviz.models.catalogue import CATALOGUE, Entry
+from attnviz.models.engine import Engine
 from attnviz.models.files import check_memory, gguf_folder, hub_folder, weights_revision
 from attnviz.models.numpy_engine import NumpyEngine, numpy_engine
 from attnviz.models.probe import Wiring, position_limit, probe
@@ -48,7 +49,7 @@ def load(
     revision: str | None = None,
     device: str = "cpu",
     progress: Progress | None = None,
-) -> TorchEngine | NumpyEngine:
+) -> Engine:
     """Load a model and return the engine that runs it.
 
     Args:

@@ -1,8 +1,9 @@
 """The engine that runs a model from scratch in NumPy, on the same weights and with the same results as torch's."""
 
+import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import partial
 from pathlib import Path
@@ -12,90 +13,86 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.switches import Switches
-from attnviz.core.trace import ModelInfo, Trace
+from attnviz.core.trace import LayerRecord, ModelInfo, Token
 from attnviz.models.blas import half_the_cores
+from attnviz.models.engine import Engine, OnLayer, Records
+from attnviz.models.generate import Pass, end_ids, up_to
+from attnviz.models.growing import GrowingRecords
 from attnviz.models.scratch import Model, run
+from attnviz.models.scratch_cache import Cache, run_new
 from attnviz.models.scratch_weights import CLASSES, build, readers_of
-from attnviz.models.texts import NEVER_SCALES, check_ablate, check_text, cut
-from attnviz.models.tokens import describe_tokenizer, label_of, tokenize
+from attnviz.models.texts import NEVER_SCALES
+from attnviz.models.tokens import describe_tokenizer
 
 
 @dataclass(frozen=True, eq=False)
-class NumpyEngine:
-    """A model in NumPy, ready to trace texts. Made by `attnviz.load(name, engine="numpy")`.
-
-    One pass runs at a time; a second caller waits (`busy` tells).
+class NumpyEngine(Engine):
+    """A model in NumPy. Made by `attnviz.load(name, engine="numpy")`.
 
     Attributes:
         model: its weights; `tokenizer`: of transformers.
         info: what can be said about the model.
+        ends: ids of the tokens after which a text is over.
     """
 
     model: Model
     tokenizer: Any
     info: ModelInfo
+    ends: frozenset[int] = frozenset()
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_lock", threading.Lock())
-
-    @property
-    def busy(self) -> bool:
-        """True while a pass is running."""
-        return self._lock.locked()  # type: ignore[attr-defined]
-
-    def trace(
-        self,
-        text: str,
-        *,
-        target: str | None = None,
-        switches: Switches | None = None,
-        max_tokens: int | None = None,
-        on_layer: Callable[[int, int], None] | None = None,
-    ) -> Trace:
-        """Run the model over a text once and return what its attention was computed from.
-
-        Args:
-            text: at least one visible character. What exceeds the model's limit is cut; `Trace.n_cut` counts it.
-            target: None; no model that this engine knows has a decoder beside an encoder.
-            switches: act inside the whole pass: later layers and predictions change too.
-            max_tokens: cut there, if below the model's own limit.
-            on_layer: called with (finished layers, all layers); what it raises ends the pass and nothing is kept.
-
-        Raises:
-            ValueError: no visible text, or switches that can't act on this model or text.
-        """
-        switches = switches or Switches()
-        check_text(text)
-        if target is not None:
-            raise ValueError(f"{self.info.title} has no decoder beside an encoder, so it takes no target text")
-        if not switches.scaled and "scaled" in self.info.cannot:
-            raise ValueError(self.info.cannot["scaled"])
-        check_ablate(switches, self.info)
-        tokens, n_cut = cut(tokenize(self.tokenizer, text), min(self.info.limit, max_tokens or self.info.limit))
-        if not tokens:
-            raise ValueError("this model's tokenizer makes no token of that text; type some letters")
-        switches.check_forbid(self.info.layers, self.info.n_heads, len(tokens), len(tokens))
+    def _run(
+        self, tokens: tuple[Token, ...], targets: tuple[Token, ...], switches: Switches, on_layer: OnLayer | None
+    ) -> tuple[Records, np.ndarray | None]:
         n_layers = len(self.info.layers)
-        with self._lock, half_the_cores():  # type: ignore[attr-defined]
+        each = None if on_layer is None else lambda done: on_layer(done, n_layers)
+        with half_the_cores():
+            records, logits = run(self.model, [token.id for token in tokens], switches, each)
+        return {self.info.parts[0]: dict(enumerate(records))}, logits
+
+    def _runner(self, switches: Switches, *, cache: bool) -> "NumpyRun":
+        return NumpyRun(self.model, self._lock, switches, cache=cache)
+
+    def _ends(self) -> frozenset[int]:
+        return self.ends
+
+
+class NumpyRun:
+    """A `generate.Run` of one text.
+
+    Args:
+        model: its weights.
+        lock: held while the model runs, and only then.
+        switches: act inside every run.
+        cache: True runs over the new tokens alone.
+    """
+
+    def __init__(self, model: Model, lock: threading.Lock, switches: Switches, *, cache: bool) -> None:
+        self._model, self._lock, self._switches = model, lock, switches
+        self._cache = Cache(model) if cache else None
+        self._rows, self._n_read = GrowingRecords(), 0
+
+    def __call__(self, ids: Sequence[int]) -> Pass:
+        """Run over the ids that the cache doesn't know, or over all of them."""
+        n_new = len(ids) - self._n_read
+        switches = up_to(self._switches, len(ids))
+        with self._lock, half_the_cores():
             started = time.perf_counter()
-            records, logits = run(
-                self.model,
-                [token.id for token in tokens],
-                switches,
-                None if on_layer is None else lambda done: on_layer(done, n_layers),
-            )
+            if self._cache is None:
+                records, logits = run(self._model, list(ids), switches)
+            else:
+                records, logits = run_new(self._model, list(ids[-n_new:]), self._cache, switches)
             seconds = time.perf_counter() - started
-        return Trace(
-            text=text,
-            model=self.info,
-            records={self.info.parts[0]: dict(enumerate(records))},
-            part_tokens={self.info.parts[0]: (tokens, tokens)},
-            switches=switches,
-            next_logits=logits,
-            label_of=partial(label_of, self.tokenizer),
-            n_cut=n_cut,
-            seconds=seconds,
-        )
+        self._n_read = len(ids)
+        n_bytes = 0 if self._cache is None else self._cache.nbytes
+        return Pass(logits, seconds, n_bytes, self._keep(records, n_new))
+
+    def _keep(self, records: list[LayerRecord], n_new: int) -> Callable[[], Mapping[int, LayerRecord]]:
+        """Put the new rows below the old ones; where tokens see later ones all rows change, and a run keeps its own."""
+        if self._switches.causal is False:
+            return partial(dict, enumerate(records))
+        for layer, record in enumerate(records):
+            self._rows.append(layer, record, n_new)
+        return partial(self._rows.first, self._n_read)
 
 
 def numpy_engine(
@@ -148,7 +145,15 @@ def numpy_engine(
         cannot={} if any(layer.scale != 1.0 for layer in model.layers) else {"scaled": NEVER_SCALES},
         notes=tuple(notes),
     )
-    return NumpyEngine(model, tokenizer, info)
+    return NumpyEngine(model, tokenizer, info, _ends(config, weights))
+
+
+def _ends(config: Any, weights: Any) -> frozenset[int]:
+    """Return the ids that end a text, where transformers looks for them too."""
+    file = weights / "generation_config.json" if isinstance(weights, Path) else None
+    if file is not None and file.is_file():
+        return end_ids(json.loads(file.read_text(encoding="utf-8")).get("eos_token_id"))
+    return end_ids(getattr(config, "eos_token_id", None))
 
 
 def _arrays(part: Any) -> dict[int, int]:

@@ -13,7 +13,7 @@ import numpy as np
 from attnviz.core.pronouns import Item, Looks, Places, candidate_weights, find_places
 from attnviz.core.trace import Token
 from attnviz.models import scan_cache
-from attnviz.models.numpy_engine import NumpyEngine
+from attnviz.models.engine import Engine
 from attnviz.models.row_recorder import Finished, RowRecorder, Wanted
 from attnviz.models.texts import cut
 from attnviz.models.tokens import tokenize
@@ -23,7 +23,7 @@ NEUTRAL_LEAD = "\n"
 BATCH_TOKENS = 1024  # in one pass: more is no faster on a CPU
 LEAST_ROWS = 8  # pronouns of one long text that share a pass, whatever its length
 
-Engine = TorchEngine | NumpyEngine
+
 Progress = Callable[[int, int], None]
 Row = tuple[str, Places]  # a text and where to look in it; items that ask the same share one
 

@@ -120,16 +120,18 @@ def run(
     return attention.records, logits
 
 
-# The three models, which hand what enters each layer, and what leaves the last one, to `keep`
+# The three models, which hand what enters each layer, and what leaves the last one, to `keep`; `past`: tokens before
+# these, whose keys and values `attend` remembers
 
 
-def llama(model: Model, ids: list[int], attend: Attend, keep: Keep) -> Float:
+def llama(model: Model, ids: list[int], attend: Attend, keep: Keep, past: int = 0) -> Float:
     """Normalise before, turn q and k by their positions, share keys among heads: (tokens,) -> (tokens, d_model).
 
     Source: Touvron et al. 2023 (LLaMA), section 2.2.
     """
     x = model.words[ids]  # (tokens, d_model)
-    turns = rotary(len(ids), model.d_head, model.theta)  # 2 x (tokens, d_head / 2)
+    cos, sin = rotary(past + len(ids), model.d_head, model.theta)  # (past + tokens, d_head / 2) each
+    turns = cos[past:], sin[past:]
     for layer in model.layers:
         keep(x)
         x = x + self_attention(rms_norm(x, layer.norm_1), model, layer, attend, turns)
@@ -153,12 +155,12 @@ def bert(model: Model, ids: list[int], attend: Attend, keep: Keep) -> Float:
     return x
 
 
-def gpt2(model: Model, ids: list[int], attend: Attend, keep: Keep) -> Float:
+def gpt2(model: Model, ids: list[int], attend: Attend, keep: Keep, past: int = 0) -> Float:
     """Add learned positions, normalise before: (tokens,) -> (tokens, d_model).
 
     Source: Radford et al. 2019 (GPT-2), section 2.3.
     """
-    x = model.words[ids] + model.positions[: len(ids)]  # (tokens, d_model)
+    x = model.words[ids] + model.positions[past : past + len(ids)]  # (tokens, d_model)
     for layer in model.layers:
         keep(x)
         x = x + self_attention(layer_norm(x, layer.norm_1), model, layer, attend)
@@ -167,7 +169,7 @@ def gpt2(model: Model, ids: list[int], attend: Attend, keep: Keep) -> Float:
     return layer_norm(x, model.norm)
 
 
-LAYOUTS: dict[str, Callable[[Model, list[int], Attend, Keep], Float]] = {"llama": llama, "bert": bert, "gpt2": gpt2}
+LAYOUTS: dict[str, Callable[..., Float]] = {"llama": llama, "bert": bert, "gpt2": gpt2}
 
 
 def forget(x: Float) -> None:
@@ -209,8 +211,8 @@ class Attention:
         """Return the weighted mean of the values for each head and query, (heads, tokens, d_head), in the next layer.
 
         Args:
-            q: (heads, tokens, d_head).
-            k: (kv_heads, tokens, d_head), shared by neighbouring heads.
+            q: (heads, tokens, d_head), of the last ones of all tokens.
+            k: (kv_heads, all tokens, d_head), shared by neighbouring heads.
             v: as k.
             scale: the model's own factor in front of q k^T.
         """
@@ -218,12 +220,13 @@ class Attention:
         for array in (q, k, v):
             array.flags.writeable = False
         self.records.append(LayerRecord(q, k, v, scale, self.mask))
-        k, v = (repeat_kv(array, len(q) // len(k)) for array in (k, v))  # (heads, tokens, d_head)
+        k, v = (repeat_kv(array, len(q) // len(k)) for array in (k, v))  # (heads, all tokens, d_head)
+        positions = np.arange(k.shape[1])[-q.shape[1] :]  # (tokens,)
         factor = (scale if self.switches.scaled else 1.0) / self.switches.temperature
         found = np.empty_like(q)  # (heads, tokens, d_head)
         for start in range(0, q.shape[1], QUERY_BLOCK):
             rows = slice(start, start + QUERY_BLOCK)
-            mask = self._mask(layer, len(q), np.arange(q.shape[1])[rows])  # (1 or heads, rows, seen)
+            mask = self._mask(layer, len(q), positions[rows])  # (1 or heads, rows, seen)
             seen = slice(mask.shape[2])
             output, _ = scaled_dot_product_attention(q[:, rows], k[:, seen], v[:, seen], mask=mask, scale=factor)
             found[:, rows] = output

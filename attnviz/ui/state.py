@@ -13,6 +13,7 @@ from typing import Any
 
 import streamlit as st
 
+from attnviz.core.published import published_models
 from attnviz.core.switches import MAX_TEMPERATURE, MIN_TEMPERATURE
 
 LANDING = "Mary bought a car, although she could not drive it"
@@ -57,6 +58,17 @@ def _number_in(lowest: int, highest: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def _tick(default: bool) -> Field:
+    """Return a field that is on or off."""
+
+    def read(word: str) -> bool:
+        if word not in ("on", "off"):
+            raise ValueError(f"{word} isn't on or off")
+        return word == "on"
+
+    return Field(default, read, lambda on: "on" if on else "off")
 
 
 def _read_temperature(text: str) -> str:
@@ -140,6 +152,25 @@ FIELDS: dict[str, Field] = {
     "word": Field(""),
     "rival": Field(""),
     "instead": choice("zero", "mean"),
+    "cost_part": choice("grows", "matrix", "flash", "measured"),
+    "cost_model": choice("", *(model.name for model in published_models())),
+    "cost_s": Field(4096, _number_in(16, 2**19)),
+    "cost_d": Field(4096, _number_in(8, 65_536)),
+    "cost_heads": Field(32, _number_in(1, 1024)),
+    "cost_group": Field(1, _number_in(1, 1024)),
+    "cost_layers": Field(32, _number_in(1, 512)),
+    "cost_mlp": _tick(True),
+    "cost_skip": _tick(False),
+    "cost_axes": choice("log", "linear"),
+    "cost_bytes": choice("2", "4"),
+    "cost_block": Field(None, _number_in(1, 4096)),
+    "cost_at": Field(0, _number),
+    "written": Field(0, _number_in(0, 64)),
+    "writing_topic": choice("steps", "both", "memory", "models"),
+    "warmth": choice("0", "0.3", "0.7", "1", "1.5", "2"),
+    "top_k": Field(0, _number_in(0, 1000)),
+    "top_p": choice("1", "0.5", "0.8", "0.9", "0.95"),
+    "bits": choice("16 bits", "8 bits", "4 bits"),
 }
 UNDER_OTHER_NAMES = {"z": "text"}  # a packed text
 

@@ -92,6 +92,33 @@ def _candidates(**settings) -> go.Figure:
     return figures.candidate_bars(rows, ["<b>Tom</b>", "the $5", "שלום"], answer=1, rules=rules, **settings)
 
 
+def _rates(**settings) -> go.Figure:
+    rows = [("L9 H4, <b>x</b>", 0.9, 0.8, 0.95), ("$x$", 0.5, np.nan, np.nan), ("שלום", 0.0, 0.0, 0.1)]
+    return figures.rate_dots(rows, highlighted=[0], chance=0.5, **settings)
+
+
+def _cost_curves(**settings) -> go.Figure:
+    s = np.array([256, 512, 1024])
+    curves = [
+        figures.Curve("<b>whole</b>", s, 4.0 * s**2),
+        figures.Curve("$blocks$", s, 64.0 * s),
+        figures.Curve("s²", s, 1.0 * s**2, guide=True),
+    ]
+    marks = [figures.Mark(512, 4 * 512**2, "meet at <512>")]
+    return figures.cost_curves(curves, unit="bytes", marks=marks, marked=300, markers=True, **settings)
+
+
+def _flash_grid(**settings) -> go.Figure:
+    names = ["0 to 1", "<b>", "$x$"]
+    skipped = np.triu(np.ones((3, 3), bool), 1)
+    return figures.flash_grid(skipped, (1, 1), query_names=names, key_names=names, **settings)
+
+
+def _cache_bands(**settings) -> go.Figure:
+    sizes = np.abs(np.random.default_rng(0).normal(size=(3, 13)))
+    return figures.cache_bands(sizes, ["K 0", "<b>K 1</b>", "$2$"], labels(13), new=2, start=90, **settings)
+
+
 ALL: dict[str, Callable[..., go.Figure]] = {
     "head_map": lambda **s: _head_map(highlight_query=3, marked=[(4, 1)], forbidden=[(5, 2), (6, 2)], **s),
     "head_map_sqrt": lambda **s: _head_map(scale="sqrt", **s),
@@ -112,6 +139,10 @@ ALL: dict[str, Callable[..., go.Figure]] = {
     "labelled_bars": lambda **s: figures.labelled_bars([1.5, -0.2], ["<b>x</b>", "$x$"], highlighted=[1], **s),
     "distance_curve": _distance_curve,
     "candidates": _candidates,
+    "cache_bands": _cache_bands,
+    "cost_curves": _cost_curves,
+    "flash_grid": _flash_grid,
+    "rates": _rates,
     "overview": lambda **s: figures.overview(thumbnails(), [0, 2, 7], marked=[(2, 1)], **s),
 }
 """Name -> a function that draws that figure; takes title, theme, label_size."""

@@ -24,14 +24,20 @@ from attnviz.ui.visit import Visit
 
 APP = Path(__file__).parents[2] / "app.py"
 SECONDS = 60
+WIDGETS = (
+    "selectbox", "button_group", "number_input", "select_slider", "multiselect", "button", "text_input",
+    "file_uploader",
+)  # fmt: skip
 
 
 class Visitor:
     """A visitor's tab of the app: acts by the names of widgets, and reads what is drawn."""
 
-    def __init__(self, **address: str) -> None:
+    def __init__(self, *, page: str = "", **address: str) -> None:
         self.app = AppTest.from_file(APP, default_timeout=SECONDS)
         self.app.query_params.update(address)
+        if page:
+            self.app.switch_page(f"attnviz/pages/{page}.py")
         self.app.run()
 
     def type(self, text: str) -> None:
@@ -59,13 +65,11 @@ class Visitor:
 
     def widget(self, key: str) -> Any:
         """Return the widget with that key."""
-        kinds = ("selectbox", "button_group", "number_input", "select_slider", "multiselect", "button")
-        return next(w for kind in kinds for w in self.app.get(kind) if w.key == key)
+        return next(w for kind in WIDGETS for w in self.app.get(kind) if w.key == key)
 
     def has(self, key: str) -> bool:
         """Return True if a widget or chart with that key is on the page."""
-        kinds = ("selectbox", "button_group", "number_input", "select_slider", "multiselect", "button", "plotly_chart")
-        return any(element.key == key for kind in kinds for element in self.app.get(kind))
+        return any(element.key == key for kind in (*WIDGETS, "plotly_chart") for element in self.app.get(kind))
 
     def __getitem__(self, name: str) -> Any:
         return self.app.session_state[name]
@@ -85,6 +89,9 @@ class Visitor:
 
     def errors(self) -> list[str]:
         return self._texts("error")
+
+    def warnings(self) -> list[str]:
+        return self._texts("warning")
 
     def notes(self) -> list[str]:
         return self._texts("info")

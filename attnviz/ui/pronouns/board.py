@@ -183,7 +183,8 @@ def _own_file(visit: Visit) -> None:
     if problems:
         named = "; ".join(map(str, problems[:NAMED_PROBLEMS]))
         more = f"; and {len(problems) - NAMED_PROBLEMS} more" if len(problems) > NAMED_PROBLEMS else ""
-        st.warning(plain(f"{len(problems)} lines were skipped. {named}{more}."))
+        skipped = f"{len(problems)} lines were" if len(problems) > 1 else "One line was"
+        st.warning(plain(f"{skipped} skipped. {named}{more}."))
     if not items:
         st.error("This file has no sentence that can be used.")
         return
@@ -197,6 +198,9 @@ def _own_file(visit: Visit) -> None:
         if len(seen) < len(items):
             st.caption(f"{len(items) - len(seen)} sentences have a candidate after the pronoun and are left out.")
         items = seen
+    if not items:
+        st.info("Nothing is left to measure: this model sees no word after the pronoun.")
+        return
     key = ("own boards", visit.choice, items)
     boards = cache.results().peek(key)
     if boards is None:
@@ -211,12 +215,12 @@ def _shipped_items(lang: str) -> tuple[Item, ...]:
 
 def _measure(visit: Visit, items: tuple[Item, ...], lang: str, key: tuple | None = None) -> None:
     """Offer to measure; measure with progress and a button that stops it."""
-    chosen = st.session_state
-    if not chosen.get("measuring"):
+    chosen, wanted = st.session_state, (visit.choice, items)
+    if chosen.get("measuring") != wanted:
         st.write(f"{visit.info.title} hasn't been measured on these {len(items):,} sentences yet.")
-        st.button("Measure all heads", key="measure-heads", type="primary", on_click=_set_measuring, args=(True,))
+        st.button("Measure all heads", key="measure-heads", type="primary", on_click=_set_measuring, args=(wanted,))
         return
-    st.button("Stop", key="stop-measuring", on_click=_set_measuring, args=(False,))
+    st.button("Stop", key="stop-measuring", on_click=_set_measuring, args=(None,))
     bar = st.empty()
 
     def show(what: str, done: int, total: int) -> None:
@@ -226,7 +230,7 @@ def _measure(visit: Visit, items: tuple[Item, ...], lang: str, key: tuple | None
     try:
         result = scan_boards(engine, items, progress=show)
     except ValueError as error:
-        _set_measuring(False)
+        _set_measuring(None)
         st.error(as_sentence(str(error)))
         return
     if key is None:
@@ -234,9 +238,9 @@ def _measure(visit: Visit, items: tuple[Item, ...], lang: str, key: tuple | None
         chosen.boards[visit.info.revision] += result.boards
     else:
         cache.results().get(key, lambda: result.boards)
-    _set_measuring(False)
-    st.rerun(scope="fragment")
+    _set_measuring(None)
+    st.rerun()
 
 
-def _set_measuring(on: bool) -> None:
-    st.session_state.measuring = on
+def _set_measuring(wanted: tuple | None) -> None:
+    st.session_state.measuring = wanted

@@ -63,6 +63,11 @@ def all_examples() -> tuple[Example, ...]:
     return tuple(Example(**{**entry, "candidates": tuple(entry["candidates"])}) for entry in entries)
 
 
+def example_named(name: str) -> Example:
+    """Return the example of that name."""
+    return next(example for example in all_examples() if example.name == name)
+
+
 def examples_row() -> None:
     """Show the examples of all languages as buttons."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="examples"):

@@ -19,10 +19,11 @@ from attnviz.ui import cache
 from attnviz.ui.charts import draw
 from attnviz.ui.controls import as_sentence, plain
 from attnviz.ui.lesson.engine import MOST_TOKENS, numpy_model
+from attnviz.ui.pronouns.examples import Example, example_named, take
 from attnviz.ui.pronouns.maps import head_buttons, heads_map, signed
 from attnviz.ui.pronouns.question import Question
 from attnviz.ui.pronouns.texts import say
-from attnviz.ui.visit import Visit
+from attnviz.ui.visit import Visit, ask_whole_page
 
 N_LARGEST = 6
 
@@ -77,7 +78,22 @@ def matters(visit: Visit, question: Question) -> None:
         _direct_map(visit, duel, direct)
     with right:
         _effects(visit, duel, instead, layer)
+    _why(visit)
+
+
+def _why(visit: Visit) -> None:
+    """Say why a look is not yet a reason, with two heads to try it on."""
     st.markdown(say("matters", "why"))
+    example = example_named("pictures")
+    if (visit.text, visit.choice.name) == (example.text, example.model):
+        head_buttons("why", [(13, 8, "looks, and hardly matters"), (26, 0, "looks, and decides")])
+    else:
+        st.button("Show these two", key="show-why", on_click=_show, args=(example,))
+
+
+def _show(example: Example) -> None:
+    take(example)
+    ask_whole_page()
 
 
 def _words(question: Question) -> tuple[str, str]:
@@ -209,8 +225,9 @@ def _effects(visit: Visit, duel: Duel, instead: str, layer: NDArray[np.float64])
     """Draw what happens without a head: the chosen layer at once, all heads when asked for."""
     st.markdown("##### What changes when it is off")
     name = ("effects", instead)
-    known = cache.results().peek((*duel.key, name))
-    if known is None and not st.session_state.get("switching"):
+    wanted = (*duel.key, name)
+    known = cache.results().peek(wanted)
+    if known is None and st.session_state.get("switching") != wanted:
         figure = labelled_bars(
             layer,
             [f"L{visit.layer} H{head}" for head in range(len(layer))],
@@ -221,7 +238,7 @@ def _effects(visit: Visit, duel: Duel, instead: str, layer: NDArray[np.float64])
         )
         heads = [f"H{head}" for head in range(len(layer))]
         draw(figure, "layer-effects", f"effects layer {visit.layer}", partial(dict, {"head": heads, "change": layer}))
-        st.button("Switch off every head, one after another", key="switch-off-all", on_click=_start)
+        st.button("Switch off every head, one after another", key="switch-off-all", on_click=_switch, args=(wanted,))
         return
     if known is None:
         known = _all_effects(visit, duel, instead, name)
@@ -231,7 +248,7 @@ def _effects(visit: Visit, duel: Duel, instead: str, layer: NDArray[np.float64])
 
 def _all_effects(visit: Visit, duel: Duel, instead: str, name: tuple[str, str]) -> NDArray[np.float64]:
     """Switch off every head, with progress and a button that stops it; what is stopped leaves nothing behind."""
-    st.button("Stop", key="stop-switching", on_click=_stop)
+    st.button("Stop", key="stop-switching", on_click=_switch, args=(None,))
     bar = st.empty()
     means = _means(visit, duel, instead)
 
@@ -239,8 +256,8 @@ def _all_effects(visit: Visit, duel: Duel, instead: str, name: tuple[str, str]) 
         bar.progress(done / total, f"Switched off {done} of {total} heads, one at a time")
 
     found = _kept(duel, name, lambda: all_effects(duel.model, duel.ids, duel.pair, instead=means, progress=show))
-    _stop()
-    st.rerun(scope="fragment")
+    _switch(None)
+    st.rerun()
     return found
 
 
@@ -251,9 +268,5 @@ def _map(visit: Visit, duel: Duel, values: NDArray[np.float64], key: str) -> Non
     head_buttons(key, ((layer, head, signed(values[layer, head])) for layer, head, _ in largest))
 
 
-def _start() -> None:
-    st.session_state.switching = True
-
-
-def _stop() -> None:
-    st.session_state.switching = False
+def _switch(wanted: tuple | None) -> None:
+    st.session_state.switching = wanted

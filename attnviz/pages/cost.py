@@ -1,0 +1,34 @@
+"""Cost: what attention costs in multiplications and memory, and how FlashAttention avoids the matrix."""
+
+import streamlit as st
+
+from attnviz.ui import state
+from attnviz.ui.cost import DRAW
+from attnviz.ui.cost.parts import all_parts
+from attnviz.ui.lesson.frame import code, frame
+from attnviz.ui.visit import current_visit
+
+
+@st.fragment  # a click in here redraws one part and no more
+def cost() -> None:
+    """Draw the chosen part."""
+    visit = current_visit()
+    parts = all_parts()
+    chosen = st.segmented_control(
+        "Part",
+        list(parts),
+        key="cost_part",
+        persist_state="session",
+        required=True,
+        format_func=lambda name: f"{parts[name].number} {parts[name].title}",
+        label_visibility="collapsed",
+    )
+    if visit.switched:
+        st.caption("The switches act on the page Explore. This page shows the model at rest.")
+    frame(parts[chosen])
+    DRAW[chosen](visit, parts[chosen])
+    code(parts[chosen])
+    state.remember()
+
+
+cost()

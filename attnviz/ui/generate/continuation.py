@@ -1,0 +1,75 @@
+"""The visitor's text, continued step by step: what was written so far, and how to write more."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from attnviz.core.step import Step
+from attnviz.core.switches import Switches
+from attnviz.ui import cache
+from attnviz.ui.visit import Visit
+
+MOST = 64  # tokens that the page writes
+
+
+@dataclass
+class Continuation:
+    """A text as far as it has been continued; it lives in the visitor's session.
+
+    Attributes:
+        key: what makes two continuations different.
+        more: gives further steps.
+        cached: True if keys and values are kept.
+        steps: one for each new token.
+        ended: True if no more come.
+    """
+
+    key: tuple[Any, ...]
+    more: Iterator[Step]
+    cached: bool
+    steps: list[Step] = field(default_factory=list)
+    ended: bool = False
+
+    def reach(self, n: int, show: Callable[[int], None]) -> None:
+        """Write until n tokens are there or no more come; `show` is called with how many there are."""
+        while len(self.steps) < n and not self.ended:
+            step = next(self.more, None)
+            if step is None:
+                self.ended = True
+            else:
+                self.steps.append(step)
+                show(len(self.steps))
+
+
+def options() -> dict[str, Any]:
+    """Return how tokens are chosen, as `engine.generate` takes it, from what the visitor set."""
+    chosen = st.session_state
+    if chosen.warmth == "0":
+        return {"temperature": 0, "seed": 0}
+    return {
+        "temperature": float(chosen.warmth),
+        "top_k": chosen.top_k or None,
+        "top_p": float(chosen.top_p) if chosen.top_p != "1" else None,
+        "seed": chosen.seed,
+    }
+
+
+def continuation(visit: Visit) -> Continuation:
+    """Return the visitor's continuation, begun anew if the text, the model, the switches or the choice are others.
+
+    Raises:
+        ValueError: this model or this text can't be continued; the text of the error is for the visitor.
+    """
+    switches = visit.switches if visit.in_pass else Switches()
+    cached = switches.causal is not False
+    chosen = options()
+    key = (visit.choice, visit.text, switches, tuple(chosen.items()))
+    known = st.session_state.get("continuation")
+    if known is not None and known.key == key:
+        return known
+    engine = cache.get_engine(visit.choice, lambda sentence: None)
+    more = engine.generate(visit.text, MOST, cache=cached, switches=switches, **chosen)
+    st.session_state.continuation = Continuation(key, more, cached)
+    return st.session_state.continuation
