@@ -4,6 +4,7 @@ import streamlit as st
 
 from attnviz.ui import controls, state
 from attnviz.ui.pronouns import examples as pronouns
+from attnviz.ui.talk.own import save_button
 from attnviz.ui.visit import open_visit
 
 st.set_page_config(page_title="attnviz", page_icon="assets/icon.svg", layout="wide")
@@ -13,8 +14,9 @@ page = st.navigation(
         st.Page("attnviz/pages/explore.py", title="Explore", default=True),
         st.Page("attnviz/pages/scratch.py", title="From scratch", url_path="scratch"),
         st.Page("attnviz/pages/pronouns.py", title="Pronouns", url_path="pronouns"),
-        st.Page("attnviz/pages/cost.py", title="Cost", url_path="cost"),
         st.Page("attnviz/pages/generate.py", title="Generate", url_path="generate"),
+        st.Page("attnviz/pages/cost.py", title="Cost", url_path="cost"),
+        st.Page("attnviz/pages/talk.py", title="Talk", url_path="talk"),
     ],
     position="top",
 )
@@ -41,6 +43,8 @@ if visit is not None:
     page.run()
 with switches:
     controls.switches(info, visit and visit.scale)
+    if visit is not None:
+        save_button(visit)
 with about:
     controls.about_model(info)
 with examples:

@@ -4,7 +4,7 @@ A layer leaves q, k and v (`LayerRecord`), or, where a model's code can't be lis
 (`LayerMaps`). `Trace` turns them into the scores and weights of one head, or one tile of one head, when asked.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -137,6 +137,57 @@ class Trace:
     label_of: Callable[[int], str] = str
     n_cut: int = 0
     seconds: float = 0.0
+
+    @classmethod
+    def from_arrays(
+        cls,
+        tokens: Sequence[str | Token],
+        q: Any = None,
+        k: Any = None,
+        v: Any = None,
+        *,
+        weights: Any = None,
+        scale: float | None = None,
+        causal: bool | None = None,
+        name: str = "captured",
+    ) -> "Trace":
+        """Return a trace of arrays that were captured elsewhere: q, k and v as they enter the product, or weights.
+
+        Each of them is a stack, a list, or a mapping from layer number to one layer's array; a batch axis of 1 may
+        stand in front. Everything that `core` and `figures` do with a trace then works.
+
+        Args:
+            tokens: a string for each token, or Tokens.
+            q: (layers, heads, tokens, d_head), after rotary embedding, without the factor.
+            k: (layers, kv_heads, tokens, d_head); head h uses key/value head h // (heads // kv_heads). `v`: likewise.
+            v: likewise.
+            weights: (layers, heads, tokens, tokens) finished attention weights, instead of q, k and v.
+            scale: the factor in front of q k^T; None: 1 / sqrt(d_head).
+            causal: True if no token sees a later one. None: with q, k and v True; with weights, whether no head puts
+                any weight on a later token.
+            name: what to call the model.
+
+        Raises:
+            ValueError: neither or both ways given, shapes that don't fit, or weights that aren't weights.
+
+        >>> trace = Trace.from_arrays(["a", "b"], weights=[[[[1.0, 0.0], [0.25, 0.75]]]])
+        >>> trace.weights(0, 0).tolist(), trace.causal(0)
+        ([[1.0, 0.0], [0.25, 0.75]], True)
+        """
+        from attnviz.core.captured import trace_from_arrays
+
+        return trace_from_arrays(tokens, q, k, v, weights=weights, scale=scale, causal=causal, name=name)
+
+    def __repr__(self) -> str:
+        """Name the model, the number of tokens and the layers; the arrays would fill screens."""
+        parts = ", ".join(f"{len(self.layers_of(part))} layers ({part})" for part in self.parts)
+        return f"<Trace of {len(self.tokens)} tokens by {self.model.title}: {parts}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: facts, tokens, and all heads in small."""
+        from attnviz.core.trace_html import trace_html
+
+        return trace_html(self)
 
     @property
     def tokens(self) -> tuple[Token, ...]:

@@ -16,6 +16,7 @@ from attnviz.figures.rates import rate_dots
 from attnviz.figures.signed import component_bars, labelled_bars
 from attnviz.figures.strips import heads_changed, layers_by_heads
 from attnviz.figures.sums import sum_bars
+from attnviz.figures.talk import talk_html
 from attnviz.figures.theme import OKABE_ITO, THEMES, escape, on_page
 from attnviz.figures.units import quantity
 
@@ -49,4 +50,5 @@ __all__ = [
     "score_histogram",
     "share_curves",
     "sum_bars",
+    "talk_html",
 ]

@@ -170,6 +170,7 @@ FIELDS: dict[str, Field] = {
     "warmth": choice("0", "0.3", "0.7", "1", "1.5", "2"),
     "top_k": Field(0, _number_in(0, 1000)),
     "top_p": choice("1", "0.5", "0.8", "0.9", "0.95"),
+    "deck": Field("ten_minutes"),
     "bits": choice("16 bits", "8 bits", "4 bits"),
 }
 UNDER_OTHER_NAMES = {"z": "text"}  # a packed text

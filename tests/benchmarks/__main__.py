@@ -7,9 +7,15 @@ process of its own for each figure. Name measurements to run some of them: `pyth
 import json
 import sys
 
-from tests.benchmarks import engines, page, scanning, tracing
+from tests.benchmarks import blockwise, engines, page, scanning, tracing
 
-MEASUREMENTS = {"trace": tracing.measure, "engines": engines.measure, "page": page.measure, "scan": scanning.measure}
+MEASUREMENTS = {
+    "trace": tracing.measure,
+    "engines": engines.measure,
+    "page": page.measure,
+    "scan": scanning.measure,
+    "blockwise": blockwise.measure,
+}
 
 
 def main(names: list[str]) -> None:

@@ -128,7 +128,7 @@ def first_view(browser: Any, address: str) -> dict[str, float]:
         page.goto(address + query)
         page.wait_for_selector(".st-key-head-map .js-plotly-plot .main-svg", timeout=120_000)
         settle(page)
-        n_tokens = page.evaluate("document.querySelector('.st-key-head-map .js-plotly-plot').data[0].x.length ?? 0")
+        n_tokens = page.evaluate("document.querySelector('.st-key-head-map .js-plotly-plot').calcdata[0][0].z.length")
         found[name] = {"kb": round(sum(received) / 1000, 1), "tokens": n_tokens}
         page.close()
     return found

@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +50,14 @@ class Visitor:
         """Press the button with that label or key."""
         button = next(b for b in self.app.button if label in (b.label, b.key))
         button.click().run()
+
+    def wait_for(self, key: str) -> None:
+        """Run the page until it has that widget or chart, as the browser does while the page looks after long work."""
+        end = time.monotonic() + SECONDS
+        while not self.has(key) and time.monotonic() < end:
+            time.sleep(0.05)
+            self.app.run()
+        assert self.has(key)
 
     def choose(self, key: str, value: Any) -> None:
         """Give the widget with that key a value, in a picker that takes new ones also one that isn't offered."""

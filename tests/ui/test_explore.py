@@ -386,3 +386,16 @@ def test_a_link_that_asks_for_what_is_not_there_still_shows_a_map(open_app: Open
     visitor.press("All switches at rest") if not visitor.visit.switches.at_rest else visitor.app.run()
     assert visitor.crashes() == []
     assert np.isfinite(visitor.drawn()).any()
+
+
+def test_all_heads_are_ranked_by_the_chosen_cell(open_app: Open, smollm2: Any) -> None:
+    visitor = open_app(query="6", key="3")
+    trace = smollm2.trace(LANDING)
+    cells = np.array([[trace.weights(layer, head)[6, 3] for head in range(9)] for layer in trace.layers])
+    order = np.argsort(-cells, axis=None, kind="stable")[:8]
+    expected = [f"L{layer} H{head} {cells[layer, head]:.2f}" for layer, head in (divmod(int(i), 9) for i in order)]
+    shown = [button.label for button in visitor.app.button if str(button.key).startswith("looks ")]
+    assert shown == expected
+    visitor.press(expected[1])
+    assert expected[1].startswith(f"{visitor.name} ")
+    assert_quiet(visitor)

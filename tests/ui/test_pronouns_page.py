@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,9 +14,11 @@ import pytest
 from attnviz.core.items import SHIPPED
 from attnviz.core.mentions import split_words
 from attnviz.core.scoreboard import Board, read_boards
+from attnviz.models.boards import scan_boards
 from attnviz.models.effects import next_word_token
 from attnviz.models.load import load
 from attnviz.ui import cache
+from attnviz.ui.pronouns import board as board_page
 from attnviz.ui.pronouns import question as asking
 from attnviz.ui.pronouns.question import MOST_WORDS, Question, pick_word, shown_words
 from attnviz.ui.state import LANDING
@@ -428,6 +431,7 @@ def test_an_own_file_is_measured_with_its_bad_line_named(open_page: Open, own_ca
     assert warning == "One line was skipped. line 13: it has no pronoun."
     assert "hasn't been measured on these 12 sentences" in visitor.says()
     visitor.press("measure-heads")
+    visitor.wait_for("accuracy")
     assert (visitor.crashes(), visitor.errors()) == ([], [])
     assert "Every head on all 12 sentences" in visitor.says()
     expected = load("untrained")
@@ -465,6 +469,7 @@ def test_one_group_of_sentences_is_shown_without_a_choice(open_page: Open, own_c
     visitor = open_page(model="untrained", topic="scores", sentences="own", layer="1", head="1")
     upload(visitor, lines(1)[0])
     visitor.press("measure-heads")
+    visitor.wait_for("accuracy")
     assert visitor.crashes() == []
     assert "needs at least two groups" in visitor.says() and visitor.has("accuracy")
 
@@ -479,16 +484,60 @@ def test_a_model_without_scores_can_be_measured(
     more = row | {"text": "w5 w6 w7 w8", "group": "b"}
     upload(visitor, json.dumps(row), json.dumps(more))
     visitor.press("measure-heads")
+    visitor.wait_for("accuracy")
     assert (visitor.crashes(), visitor.errors()) == ([], [])
     assert values(visitor, "accuracy").T.shape == (2, 4)
 
 
-def test_what_is_being_measured_does_not_go_on_with_another_file(open_page: Open, tiny_folder: Folder) -> None:
-    folder = str(tiny_folder("llama"))
-    visitor = open_page(model=folder, text=TINY, topic="scores", sentences="sv", layer="1", head="1")
-    visitor.app.session_state["measuring"] = (visitor.visit.choice, ("another file",))  # left by a click meanwhile
-    visitor.app.run()
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Let scans tell that they are half done, and hold them there until the event is set."""
+    go_on = threading.Event()
+
+    def wait(engine: Any, items: Any, *, progress: Any) -> Any:
+        progress("Held", 1, 2)
+        go_on.wait(20)
+        progress("Held", 2, 2)
+        return scan_boards(engine, items)
+
+    monkeypatch.setattr(board_page, "scan_boards", wait)
+    yield go_on
+    go_on.set()
+
+
+def test_the_page_lives_while_it_measures_and_hears_stop(
+    open_page: Open, own_cache: Path, held: threading.Event
+) -> None:
+    visitor = open_page(model="untrained", topic="scores", sentences="own", layer="1", head="1")
+    upload(visitor, *lines(4))
+    visitor.press("measure-heads")
+    assert visitor.has("stop-measuring") and not visitor.has("measure-heads")
+    job = visitor["measuring"]
+    visitor.choose("head", 2)  # a click meanwhile
+    assert visitor.has("stop-measuring") and visitor["measuring"] is job and job.going_on
+    assert (job.share, job.doing) == (0.5, "Held: 1 of 2 sentences")
+    upload(visitor, *lines(3))  # another file isn't measured unasked
     assert visitor.has("measure-heads") and not visitor.has("stop-measuring")
+    upload(visitor, *lines(4))
+    visitor.press("stop-measuring")
+    assert visitor.has("measure-heads") and not visitor.has("stop-measuring")
+    held.set()
+    job._thread.join(20)
+    visitor.app.run()
+    assert not job.going_on and job.result is None  # it ended at its next word, and left nothing
+    assert visitor.has("measure-heads") and not visitor.has("accuracy") and not list(own_cache.rglob("*.npz"))
+
+
+def test_work_that_fails_says_why(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ValueError("none of the 4 items can be measured")
+
+    monkeypatch.setattr(board_page, "scan_boards", fail)
+    visitor = open_page(model="untrained", topic="scores", sentences="own", layer="1", head="1")
+    upload(visitor, *lines(4))
+    visitor.press("measure-heads")
+    visitor.wait_for("measure-heads")
+    assert visitor.crashes() == [] and "none of the 4 items can be measured." in visitor.notes()
 
 
 # --- does the head matter ---
@@ -563,6 +612,7 @@ def test_every_head_of_a_small_model_is_switched_off(open_page: Open) -> None:
     assert_well(visitor)
     layer_1 = bars(visitor, "layer-effects", axis="x")
     visitor.press("switch-off-all")
+    visitor.wait_for("effect-map")
     assert_well(visitor)
     effects = values(visitor, "effect-map").T
     assert effects.shape == (4, 4) and not visitor.has("switch-off-all") and not visitor.has("stop-switching")

@@ -14,7 +14,7 @@ from attnviz.ui import charts
 from attnviz.ui.lesson.frame import Step, guess
 from attnviz.ui.visit import Visit
 
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 1.0
 NOISE = {"seconds": 0.0, "peak_bytes": 5e5}  # smaller numbers are not drawn
 UNITS: dict[Quantity, str] = {"seconds": "seconds", "peak_bytes": "bytes"}
 

@@ -1,5 +1,6 @@
 """The visitor's text, continued step by step: what was written so far, and how to write more."""
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,12 +19,15 @@ MOST = 64  # tokens that the page writes
 class Continuation:
     """A text as far as it has been continued; it lives in the visitor's session.
 
+    A click begins a new run of the page while the old one may still be making a step, so a lock guards each step.
+
     Attributes:
         key: what makes two continuations different.
         more: gives further steps.
         cached: True if keys and values are kept.
         steps: one for each new token.
         ended: True if no more come.
+        lock: held while a step is made.
     """
 
     key: tuple[Any, ...]
@@ -31,16 +35,23 @@ class Continuation:
     cached: bool
     steps: list[Step] = field(default_factory=list)
     ended: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def reach(self, n: int, show: Callable[[int], None]) -> None:
         """Write until n tokens are there or no more come; `show` is called with how many there are."""
-        while len(self.steps) < n and not self.ended:
+        while self._add(n):
+            show(len(self.steps))
+
+    def _add(self, n: int) -> bool:
+        """Make one more step unless n are there or no more come; return True if it came."""
+        with self.lock:
+            if len(self.steps) >= n or self.ended:
+                return False
             step = next(self.more, None)
-            if step is None:
-                self.ended = True
-            else:
+            if step is not None:
                 self.steps.append(step)
-                show(len(self.steps))
+            self.ended = step is None or len(self.steps) == MOST
+            return step is not None
 
 
 def options() -> dict[str, Any]:

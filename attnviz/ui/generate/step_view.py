@@ -34,7 +34,7 @@ def step_view(visit: Visit, writing: Continuation, n_written: int) -> None:
     _text(visit, step, weights, part, n_prompt)
     _say_chosen(step)
     if n_written == len(writing.steps) and writing.ended:
-        st.info(say("steps", "ended") if n_written < MOST else say("steps", "full", most=MOST))
+        st.info(_why_ended(visit, n_written, step))
     left, right = st.columns([2, 3], gap="large")
     with left:
         controls.head(visit.info)
@@ -61,6 +61,14 @@ def _text(visit: Visit, step: Step, weights: np.ndarray, part: slice, n_prompt: 
     st.caption(
         "Slanted tokens were generated. Point at one to see where it looks; what comes next is chosen at the last one."
     )
+
+
+def _why_ended(visit: Visit, n_written: int, step: Step) -> str:
+    if n_written == MOST:
+        return say("steps", "full", most=MOST)
+    if step.token.index + 1 >= visit.info.limit:
+        return say("steps", "limit", title=visit.info.title, limit=visit.info.limit)
+    return say("steps", "ended")
 
 
 def _say_chosen(step: Step) -> None:

@@ -1,21 +1,22 @@
 """The same continuation with the cache and without, both really run, at several lengths of text."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from attnviz.core.both_ways import BothWays, both_ways
+from attnviz.core.both_ways import BothWays
 from attnviz.core.cost import Shape, step_cost, step_meeting_point
-from attnviz.core.switches import Switches
 from attnviz.figures import Curve, cost_curves, quantity
-from attnviz.ui import cache
+from attnviz.ui import cache, state
 from attnviz.ui.charts import draw
+from attnviz.ui.controls import as_sentence
+from attnviz.ui.generate.measuring import LENGTHS, N_STEPS, Measuring, lengths_within
 from attnviz.ui.generate.texts import say
 from attnviz.ui.visit import Visit
 
-LENGTHS = (16, 64, 128, 256, 512)  # tokens of text that a step is measured at
-N_STEPS = 5  # at each length; the first reads the whole text
+LOOK_SECONDS = 0.3
 
 
 def with_without(visit: Visit, shape: Shape | None) -> None:
@@ -24,9 +25,11 @@ def with_without(visit: Visit, shape: Shape | None) -> None:
     key = ("both ways", visit.choice, visit.text)
     found = cache.results().peek(key)
     if found is None:
-        found = _measure(visit, key)
-        if found is None:
-            return
+        _measure(visit, key)
+        return
+    if not found:
+        st.info(say("both", "too_short"))
+        return
     _result(found)
     _seconds(visit, found)
     if shape is not None:
@@ -35,42 +38,46 @@ def with_without(visit: Visit, shape: Shape | None) -> None:
     st.caption(say("both", "formula"))
 
 
-def _measure(visit: Visit, key: tuple[Any, ...]) -> tuple[BothWays, ...] | None:
-    """Run both ways at each length, with progress and a button that stops it; a stopped run leaves nothing behind."""
-    chosen = st.session_state
-    if not chosen.get("measuring_both"):
-        st.button("Run both", key="run-both", type="primary", on_click=_set_measuring, args=(True,))
-        st.caption(
-            f"Your text, repeated to {', '.join(map(str, LENGTHS[:-1]))} and {LENGTHS[-1]} tokens, {N_STEPS} steps each."
-        )
-        return None
-    st.button("Stop", key="stop-both", on_click=_set_measuring, args=(False,))
-    bar = st.empty()
+def _measure(visit: Visit, key: tuple[Any, ...]) -> None:
+    """Offer to run both ways, or show how far that is; another text in the middle isn't measured unasked."""
+    lengths = lengths_within(visit.info.limit)
+    if not lengths:
+        st.info(say("both", "no_room", title=visit.info.title, limit=visit.info.limit, least=LENGTHS[0] + N_STEPS))
+        return
+    run: Measuring | None = st.session_state.get("measuring_both")
+    if run is not None and run.key == key:
+        st.button("Stop", key="stop-both", on_click=_stop)
+        _watch()
+        return
+    st.button("Run both", key="run-both", type="primary", on_click=_start, args=(visit, key, lengths))
+    st.caption(f"Your text, repeated to {', '.join(map(str, lengths))} tokens, {N_STEPS} steps each.")
+
+
+def _start(visit: Visit, key: tuple[Any, ...], lengths: Sequence[int]) -> None:
     engine = cache.get_engine(visit.choice, lambda sentence: None)
-    lengths = [n for n in LENGTHS if n + N_STEPS <= visit.info.limit]
-    found = []
-    for number, n in enumerate(lengths):
-        text = _text_of(engine, visit.text, n)
-        runs: dict[bool, list] = {True: [], False: []}
-        for cached in (True, False):
-            word = "with" if cached else "without"
-            for step in engine.generate(text, N_STEPS, cache=cached):
-                runs[cached].append(step)
-                share = (number + (0 if cached else 0.5) + 0.1 * len(runs[cached])) / len(lengths)
-                bar.progress(min(share, 1.0), f"{n} tokens, {word} the cache: step {len(runs[cached])} of {N_STEPS}")
-        found.append(both_ways(runs[True], runs[False]))
-    _set_measuring(False)
-    cache.results().get(key, lambda: tuple(found))
-    st.rerun(scope="fragment")
-    return None
+    st.session_state.measuring_both = Measuring(engine, key, visit.text, lengths)
 
 
-def _text_of(engine: Any, text: str, n_tokens: int) -> str:
-    """Return the text, repeated or cut so that it has n tokens or a few more, as the engine reads it."""
-    once = max(1, len(engine.trace(text, max_tokens=n_tokens, switches=Switches()).tokens))
-    body = (text.strip() + " ") * (n_tokens // once + 2)
-    tokens = engine.trace(body, max_tokens=n_tokens).tokens
-    return body[: tokens[-1].end]
+def _stop() -> None:
+    st.session_state.measuring_both = None
+
+
+@st.fragment(run_every=LOOK_SECONDS)  # measures a little each time; a click on Stop is heard in between
+def _watch() -> None:
+    run: Measuring | None = st.session_state.get("measuring_both")
+    if run is None:
+        st.rerun()
+    st.progress(run.share, run.doing)
+    try:
+        found = run.go_on(LOOK_SECONDS)
+    except ValueError as error:
+        state.note(as_sentence(str(error)))
+        _stop()
+        st.rerun()
+    if found is not None:
+        cache.results().get(run.key, lambda: found)
+        _stop()
+        st.rerun()
 
 
 def _result(found: tuple[BothWays, ...]) -> None:
@@ -140,7 +147,3 @@ def _eye(shape: Shape) -> None:
             meeting=f"{step_meeting_point(shape, cache=True):,.0f}",
         )
     )
-
-
-def _set_measuring(on: bool) -> None:
-    st.session_state.measuring_both = on

@@ -1,6 +1,7 @@
 """The scoreboard: heads on many sentences, shipped, or measured on the spot with the visitor's own file."""
 
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -10,7 +11,8 @@ from attnviz.figures import rate_dots
 from attnviz.models.boards import scan_boards
 from attnviz.ui import cache
 from attnviz.ui.charts import draw
-from attnviz.ui.controls import as_sentence, plain
+from attnviz.ui.controls import plain
+from attnviz.ui.pronouns import job
 from attnviz.ui.pronouns.heads import board_of, reference_is_shown, shipped_boards
 from attnviz.ui.pronouns.maps import head_buttons, heads_map
 from attnviz.ui.pronouns.texts import say
@@ -37,7 +39,7 @@ def scoreboard(visit: Visit) -> None:
         _own_file(visit)
         return
     if board_of(visit.info, lang, "") is None:
-        _measure(visit, _shipped_items(lang), lang)
+        _measure(visit, _shipped_items(lang))
         return
     _show(visit, lang)
 
@@ -204,7 +206,7 @@ def _own_file(visit: Visit) -> None:
     key = ("own boards", visit.choice, items)
     boards = cache.results().peek(key)
     if boards is None:
-        _measure(visit, items, "own", key)
+        _measure(visit, items, key)
         return
     show_board(visit, boards[0], list(boards[1:]))
 
@@ -213,34 +215,28 @@ def _shipped_items(lang: str) -> tuple[Item, ...]:
     return cache.results().get(("items", lang), lambda: read_items(SHIPPED / f"{lang}.jsonl")[0])
 
 
-def _measure(visit: Visit, items: tuple[Item, ...], lang: str, key: tuple | None = None) -> None:
-    """Offer to measure; measure with progress and a button that stops it."""
-    chosen, wanted = st.session_state, (visit.choice, items)
-    if chosen.get("measuring") != wanted:
-        st.write(f"{visit.info.title} hasn't been measured on these {len(items):,} sentences yet.")
-        st.button("Measure all heads", key="measure-heads", type="primary", on_click=_set_measuring, args=(wanted,))
+def _measure(visit: Visit, items: tuple[Item, ...], key: tuple | None = None) -> None:
+    """Offer to measure, or show how far it is."""
+    wanted = (visit.choice, items)
+    if job.is_going_on("measuring", wanted):
+        job.watch("measuring", keep=partial(_keep, visit.info.revision, key), key="stop-measuring")
         return
-    st.button("Stop", key="stop-measuring", on_click=_set_measuring, args=(None,))
-    bar = st.empty()
+    st.write(f"{visit.info.title} hasn't been measured on these {len(items):,} sentences yet.")
+    work = partial(_scan, cache.get_engine(visit.choice, lambda sentence: None), items)
+    begin = {"on_click": job.start, "args": ("measuring", wanted, work)}
+    st.button("Measure all heads", key="measure-heads", type="primary", **begin)
 
+
+def _scan(engine: Any, items: tuple[Item, ...], say: job.Say) -> tuple[Board, ...]:
     def show(what: str, done: int, total: int) -> None:
-        bar.progress(done / max(total, 1), plain(f"{what}: {done:,} of {total:,} sentences"))
+        say(done, total, f"{what}: {done:,} of {total:,} sentences")
 
-    engine = cache.get_engine(visit.choice, lambda sentence: bar.info(plain(sentence)))
-    try:
-        result = scan_boards(engine, items, progress=show)
-    except ValueError as error:
-        _set_measuring(None)
-        st.error(as_sentence(str(error)))
-        return
-    if key is None:
-        chosen.setdefault("boards", {}).setdefault(visit.info.revision, [])
-        chosen.boards[visit.info.revision] += result.boards
+    return scan_boards(engine, items, progress=show).boards
+
+
+def _keep(revision: str, key: tuple | None, boards: tuple[Board, ...]) -> None:
+    if key is not None:
+        cache.results().get(key, lambda: boards)
     else:
-        cache.results().get(key, lambda: result.boards)
-    _set_measuring(None)
-    st.rerun()
-
-
-def _set_measuring(wanted: tuple | None) -> None:
-    st.session_state.measuring = wanted
+        mine = st.session_state.setdefault("boards", {})
+        mine[revision] = [*mine.get(revision, ()), *boards]

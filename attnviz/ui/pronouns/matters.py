@@ -19,6 +19,7 @@ from attnviz.ui import cache
 from attnviz.ui.charts import draw
 from attnviz.ui.controls import as_sentence, plain
 from attnviz.ui.lesson.engine import MOST_TOKENS, numpy_model
+from attnviz.ui.pronouns import job
 from attnviz.ui.pronouns.examples import Example, example_named, take
 from attnviz.ui.pronouns.maps import head_buttons, heads_map, signed
 from attnviz.ui.pronouns.question import Question
@@ -224,10 +225,9 @@ def _direct_map(visit: Visit, duel: Duel, direct: Direct) -> None:
 def _effects(visit: Visit, duel: Duel, instead: str, layer: NDArray[np.float64]) -> None:
     """Draw what happens without a head: the chosen layer at once, all heads when asked for."""
     st.markdown("##### What changes when it is off")
-    name = ("effects", instead)
-    wanted = (*duel.key, name)
+    wanted = (*duel.key, "effects", instead)
     known = cache.results().peek(wanted)
-    if known is None and st.session_state.get("switching") != wanted:
+    if known is None and not job.is_going_on("switching", wanted):
         figure = labelled_bars(
             layer,
             [f"L{visit.layer} H{head}" for head in range(len(layer))],
@@ -238,27 +238,22 @@ def _effects(visit: Visit, duel: Duel, instead: str, layer: NDArray[np.float64])
         )
         heads = [f"H{head}" for head in range(len(layer))]
         draw(figure, "layer-effects", f"effects layer {visit.layer}", partial(dict, {"head": heads, "change": layer}))
-        st.button("Switch off every head, one after another", key="switch-off-all", on_click=_switch, args=(wanted,))
+        work = partial(_all_effects, duel, _means(visit, duel, instead))
+        begin = {"on_click": job.start, "args": ("switching", wanted, work)}
+        st.button("Switch off every head, one after another", key="switch-off-all", **begin)
         return
     if known is None:
-        known = _all_effects(visit, duel, instead, name)
+        job.watch("switching", keep=lambda found: cache.results().get(wanted, lambda: found), key="stop-switching")
+        return
     _map(visit, duel, known, "effect")
     st.caption("The lead without the head minus the lead with it: orange heads held it up, purple ones held it down.")
 
 
-def _all_effects(visit: Visit, duel: Duel, instead: str, name: tuple[str, str]) -> NDArray[np.float64]:
-    """Switch off every head, with progress and a button that stops it; what is stopped leaves nothing behind."""
-    st.button("Stop", key="stop-switching", on_click=_switch, args=(None,))
-    bar = st.empty()
-    means = _means(visit, duel, instead)
-
+def _all_effects(duel: Duel, means: NDArray | None, say: job.Say) -> NDArray[np.float64]:
     def show(done: int, total: int) -> None:
-        bar.progress(done / total, f"Switched off {done} of {total} heads, one at a time")
+        say(done, total, f"Switched off {done} of {total} heads, one at a time")
 
-    found = _kept(duel, name, lambda: all_effects(duel.model, duel.ids, duel.pair, instead=means, progress=show))
-    _switch(None)
-    st.rerun()
-    return found
+    return all_effects(duel.model, duel.ids, duel.pair, instead=means, progress=show)
 
 
 def _map(visit: Visit, duel: Duel, values: NDArray[np.float64], key: str) -> None:
@@ -266,7 +261,3 @@ def _map(visit: Visit, duel: Duel, values: NDArray[np.float64], key: str) -> Non
     heads_map(visit, f"{key}-map", values, range(len(values)), bar_title="logits", how_to_read=read)
     largest = clearest(np.abs(values), range(len(values)), N_LARGEST)
     head_buttons(key, ((layer, head, signed(values[layer, head])) for layer, head, _ in largest))
-
-
-def _switch(wanted: tuple | None) -> None:
-    st.session_state.switching = wanted

@@ -1,58 +1,35 @@
-"""The command line: `python -m attnviz --help`.
-
-Each command reads its arguments, calls models and core, and prints. What a user can get wrong ends in one sentence and
-exit code 2. Torch is imported inside the commands that need it, so that help comes at once.
-"""
+"""The commands about pronoun sentences: scan, make-items, make-scores."""
 
 import hashlib
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from attnviz.cli.shared import (
+    Model,
+    check_writable,
+    err,
+    load_engine,
+    number_table,
+    out,
+    plain_errors,
+    progress_bar,
+    write_file,
+)
 from attnviz.core.item_templates import items_text
 from attnviz.core.items import LANGUAGES, SHIPPED, Item, Problem, read_items
 from attnviz.core.pronouns import Chosen, Rate
 from attnviz.core.scoreboard import SCORES_FILE, Board, boards_text, csv_text
 
 MOST_PROBLEMS = 20  # that are told in full
-STOPPED = 130  # exit code after Ctrl+C, as shells have it
-
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
-app = typer.Typer(
-    help="See what attention does in language models. The pages are started with: streamlit run app.py",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-
-Models = Annotated[
-    str, typer.Option(help="smollm2, minilm, untrained, a Hugging Face id, a folder with safetensors, or a .gguf file.")
-]
 
 
-def main() -> None:
-    """Run the command line."""
-    app(prog_name="python -m attnviz")
-
-
-@app.callback()
-def _commands() -> None:
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # the commands have bars of their own
-
-
-@app.command()
 def scan(
-    model: Models,
+    model: Model,
     items: Annotated[Path, typer.Option(help="A JSONL file: text, pronoun, answer and distractors on each line.")],
     out_file: Annotated[Path, typer.Option("--out", help="The CSV file to write, a line for each head.")],
     lead: Annotated[
@@ -79,15 +56,15 @@ def scan(
 
     In the summary heads are chosen on one half of the items and reported on the other.
     """
-    with _sentences():
-        _check_writable(out_file)
+    with plain_errors():
+        check_writable(out_file)
         wanted, problems = _read(items, causal_only)
-        engine = _load(model)
+        engine = load_engine(model)
         from attnviz.models.boards import scan_boards
 
-        with _bar() as progress:
+        with progress_bar() as progress:
             result = scan_boards(engine, wanted, lead=_lead(lead), control=control, progress=progress, cache=cache)
-        _write(out_file, csv_text(result.boards[0]))
+        write_file(out_file, csv_text(result.boards[0]))
         _say_skipped(result.scan.skipped)
         _say_boards(result.boards, engine.info.title, _lead_words(result.scan.lead))
         counts = [f"{result.boards[0].scores.n} items measured"]
@@ -96,7 +73,6 @@ def scan(
         out.print(escape(f"{', '.join(counts)}. Every head is in {out_file}."), soft_wrap=True)
 
 
-@app.command("make-items")
 def make_items(
     folder: Annotated[Path, typer.Option(help="Where to write en.jsonl, de.jsonl and sv.jsonl.")] = SHIPPED,
 ) -> None:
@@ -106,14 +82,13 @@ def make_items(
     Example:
       python -m attnviz make-items
     """
-    with _sentences():
+    with plain_errors():
         for lang in LANGUAGES:
             text = items_text(lang)
-            _write(folder / f"{lang}.jsonl", text)
+            write_file(folder / f"{lang}.jsonl", text)
             out.print(escape(f"{folder / lang}.jsonl: {len(text.splitlines())} items"), soft_wrap=True)
 
 
-@app.command("make-scores")
 def make_scores(
     model: Annotated[list[str] | None, typer.Option(help="A model of the catalogue; may be given again.")] = None,
     out_file: Annotated[Path, typer.Option("--out", help="The JSON file to write.")] = SCORES_FILE,
@@ -125,61 +100,22 @@ def make_scores(
       python -m attnviz make-scores
       python -m attnviz make-scores --model minilm --out minilm.json
     """
-    with _sentences():
+    with plain_errors():
         from attnviz.models.boards import scan_boards
         from attnviz.models.catalogue import CATALOGUE
 
-        _check_writable(out_file)
+        check_writable(out_file)
         boards: list[Board] = []
         files = {lang: SHIPPED / f"{lang}.jsonl" for lang in LANGUAGES}
         for name in model or CATALOGUE:
-            engine = _load(name)
+            engine = load_engine(name)
             for file in files.values():
-                with _bar() as progress:
+                with progress_bar() as progress:
                     found = scan_boards(engine, read_items(file)[0], control=name != "untrained", progress=progress)
                 boards += found.boards
         hashes = {lang: hashlib.sha256(file.read_bytes()).hexdigest() for lang, file in files.items()}
-        _write(out_file, boards_text(boards, made_by="python -m attnviz make-scores", items=hashes))
+        write_file(out_file, boards_text(boards, made_by="python -m attnviz make-scores", items=hashes))
         out.print(escape(f"{out_file}: {len(boards)} boards"), soft_wrap=True)
-
-
-# What commands share
-
-
-@contextmanager
-def _sentences() -> Iterator[None]:
-    """Turn what a user got wrong into one sentence and exit code 2, and Ctrl+C into another."""
-    try:
-        yield
-    except ValueError as error:
-        err.print(f"[bold]attnviz:[/bold] {escape(' '.join(str(error).split()))}", soft_wrap=True)
-        raise typer.Exit(2) from error
-    except KeyboardInterrupt as error:
-        err.print("[bold]attnviz:[/bold] stopped; nothing was written", soft_wrap=True)
-        raise typer.Exit(STOPPED) from error
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[str, int, int], None]]:
-    """Show a progress bar for each thing that is run, and yield the function that moves it."""
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    hidden = not err.is_terminal  # a file or a pipe has no use for a bar
-    with Progress(*columns, TimeRemainingColumn(), console=err, transient=True, disable=hidden) as bars:
-        tasks: dict[str, Any] = {}
-
-        def move(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(escape(what), total=total)
-            bars.update(tasks[what], completed=done, total=total)
-
-        yield move
-
-
-def _load(name: str) -> Any:
-    import attnviz
-
-    with err.status(f"Loading {escape(name)}") as status:
-        return attnviz.load(name, progress=lambda sentence: status.update(escape(sentence)))
 
 
 def _read(file: Path, causal_only: bool) -> tuple[list[Item], Sequence[Problem]]:
@@ -203,23 +139,6 @@ def _lead(text: str) -> str | None:
 
 def _lead_words(lead: str) -> str:
     return f"{lead!r} in front of each text" if lead else "nothing in front of the texts"
-
-
-def _check_writable(file: Path) -> None:
-    """Raise ValueError before the work, not after it, if the result can't be written."""
-    if file.is_dir():
-        raise ValueError(f"{file} is a folder; name a file to write")
-    if not file.parent.is_dir():
-        raise ValueError(f"there is no folder {file.parent} to write {file.name} into")
-    if not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise ValueError(f"{file} may not be written")
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise ValueError(f"{file} can't be written: {(error.strerror or str(error)).lower()}") from error
 
 
 def _say_skipped(skipped: Sequence[tuple[str, str]]) -> None:
@@ -246,7 +165,7 @@ def _say_boards(boards: Sequence[Board], title: str, lead: str) -> None:
 
 
 def _heads_table(board: Board, title: str) -> Table:
-    table = _table(title, "", "right", "interval", "answer", "distractor", "items", "groups")
+    table = number_table(title, "", "right", "interval", "answer", "distractor", "items", "groups")
     for chosen in board.chosen:
         table.add_row(*_chosen_row(f"L{chosen.layer} H{chosen.head}", chosen))
     if board.control:
@@ -265,7 +184,7 @@ def _chosen_row(name: str, chosen: Chosen) -> list[str]:
 
 
 def _parts_table(boards: Sequence[Board]) -> Table:
-    table = _table(
+    table = number_table(
         "Each part by itself", "", "head", "right", "interval", "random", "nearest", "first", "items", "groups"
     )
     for board in boards:
@@ -276,15 +195,6 @@ def _parts_table(boards: Sequence[Board]) -> Table:
         sizes = [str(best.n), str(best.n_groups)] if best else [str(board.scores.n), str(board.scores.n_groups)]
         table.add_row(escape(f"{board.lang} {board.kind}".strip()), *found, control, *rules, *sizes)
     table.caption = "random: the best head of random weights; intervals: 95 %, bootstrap over groups"
-    return table
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(
-        title=escape(title), title_justify="left", caption_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
-    )
-    for name in columns:
-        table.add_column(name, justify="right" if name else "left", no_wrap=True)
     return table
 
 

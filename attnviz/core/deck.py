@@ -1,0 +1,200 @@
+"""Decks for talks: scenes of one picture each, read from TOML and written back. Standard library only."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from attnviz.core.switches import Switches
+
+__all__ = ["DECKS", "PICTURES", "Deck", "Scene", "deck_text", "read_deck", "shipped_decks"]
+
+DECKS = Path(__file__).resolve().parents[2] / "assets" / "decks"
+
+PICTURES = {
+    "map": "one head's map",
+    "before_after": "its map before and after the switches, side by side",
+    "row": "one query's row as bars",
+    "rows": "one query's row in two heads, side by side",
+    "products": "the products behind one score",
+    "next": "the likeliest next tokens, before and after the switches",
+    "saturation": "the largest weight of every row of every head, with and without the factor",
+    "cost": "what a layer's parts cost, over the length of the text",
+    "step_cost": "what one more token costs, with the KV cache and without",
+    "scores_memory": "what the score matrices of a model take, over the length of the text",
+}
+MOST_SCENES = 100
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One picture of a talk.
+
+    Attributes:
+        title: above the picture; `caption`: below it, `{names}` become numbers worked out from the picture.
+        picture: one of PICTURES.
+        text: what the model reads; `model`: by its name; `layer`, `head`: what to look at.
+        other: (layer, head) of a second head, for "rows".
+        query, key: words of the text, the cell to point at: the query's last occurrence, the key's first.
+        word, rival: two next words whose logits are compared, {lead} and {lead_after} in the caption.
+        last: how many tokens of the text's end to show; 0: all of them.
+        switches: what is switched in "before_after" and "next"; `whole_pass`: they act in every layer.
+        question: asked first, the picture comes at the next key; `notes`: for the speaker; `minutes`: to spend.
+    """
+
+    title: str
+    caption: str
+    picture: str = "map"
+    text: str = ""
+    model: str = "smollm2"
+    layer: int = 0
+    head: int = 0
+    other: tuple[int, int] | None = None
+    query: str = ""
+    key: str = ""
+    word: str = ""
+    rival: str = ""
+    last: int = 0
+    switches: Switches = Switches()
+    whole_pass: bool = True
+    question: str = ""
+    notes: str = ""
+    minutes: float = 1.0
+
+
+@dataclass(frozen=True)
+class Deck:
+    """A talk: its title and its scenes in order."""
+
+    title: str
+    scenes: tuple[Scene, ...] = field(default=())
+
+    @property
+    def minutes(self) -> float:
+        """What all scenes take together."""
+        return sum(scene.minutes for scene in self.scenes)
+
+
+def read_deck(text: str) -> Deck:
+    r"""Read a deck from TOML: a `title`, and a table `[[scene]]` for each scene with the attributes of `Scene`.
+
+    Switches stand in the scene as `causal` ("on" or "off"), `scaled`, `temperature`, `off` (a list of [layer, head])
+    and `forbid` (a list of [layer, head, query, key], "all" for every layer or head).
+
+    Raises:
+        ValueError: it isn't TOML, or a scene lacks something or holds what a scene hasn't; the scene is named.
+
+    >>> read_deck('title = "A"\n[[scene]]\ntitle = "B"\ncaption = "C"\ntext = "it"').scenes[0].picture
+    'map'
+    """
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"this isn't a deck: {error}") from error
+    entries = content.get("scene", [])
+    if not isinstance(entries, list) or not 1 <= len(entries) <= MOST_SCENES:
+        raise ValueError(f"a deck has 1 to {MOST_SCENES} scenes, each under [[scene]]")
+    scenes = []
+    for number, entry in enumerate(entries, 1):
+        try:
+            scenes.append(_scene(entry))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"scene {number}: {error}") from error
+    return Deck(str(content.get("title", "A talk")), tuple(scenes))
+
+
+def deck_text(deck: Deck) -> str:
+    """Return the TOML of a deck, which `read_deck` reads back to the same.
+
+    >>> deck = Deck("A", (Scene("B", "C", text='say "it"', switches=Switches(causal=False)),))
+    >>> read_deck(deck_text(deck)) == deck
+    True
+    """
+    lines = [f"title = {_toml(deck.title)}"]
+    plain = Scene("", "")
+    for scene in deck.scenes:
+        lines += ["", "[[scene]]", f"title = {_toml(scene.title)}"]
+        for entry in fields(Scene)[1:]:
+            value = getattr(scene, entry.name)
+            if entry.name == "switches":
+                lines += [f"{name} = {_toml(value)}" for name, value in _switches(value).items()]
+            elif entry.name == "caption" or value != getattr(plain, entry.name):
+                lines.append(f"{entry.name} = {_toml(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def shipped_decks() -> dict[str, Deck]:
+    """Return the decks that come with attnviz, by their file's name."""
+    return {file.stem: read_deck(file.read_text(encoding="utf-8")) for file in sorted(DECKS.glob("*.toml"))}
+
+
+def _scene(entry: Any) -> Scene:
+    if not isinstance(entry, Mapping):
+        raise ValueError("expected a table of settings")
+    values = dict(entry)
+    switches = Switches(
+        causal={None: None, "own": None, "on": True, "off": False}[
+            _word(values.pop("causal", None), ("own", "on", "off"))
+        ],
+        scaled=bool(values.pop("scaled", True)),
+        temperature=float(values.pop("temperature", 1.0)),
+        ablate=frozenset((int(layer), int(head)) for layer, head in values.pop("off", [])),
+        forbid=frozenset(
+            (_all(layer), _all(head), int(query), int(key)) for layer, head, query, key in values.pop("forbid", [])
+        ),
+    )
+    known = {entry.name: entry for entry in fields(Scene)}
+    unknown = sorted(set(values) - set(known))
+    if unknown:
+        raise ValueError(f"a scene has no {', '.join(unknown)}; it has {', '.join(known)}")
+    for name in ("title", "caption"):
+        if name not in values:
+            raise ValueError(f"a scene needs a {name}")
+    if values.get("picture", "map") not in PICTURES:
+        raise ValueError(f"picture is one of {', '.join(PICTURES)}; got {values['picture']!r}")
+    if "other" in values:
+        layer, head = values["other"]
+        values["other"] = (int(layer), int(head))
+    for name in ("title", "caption", "text", "model", "query", "key", "word", "rival", "question", "notes"):
+        if not isinstance(values.get(name, ""), str):
+            raise ValueError(f"{name} must be a text, got {values[name]!r}")
+    for name in ("layer", "head", "last"):
+        if not isinstance(values.get(name, 0), int) or values.get(name, 0) < 0:
+            raise ValueError(f"{name} must be a whole number from 0, got {values[name]!r}")
+    return Scene(**values, switches=switches)
+
+
+def _word(value: Any, allowed: tuple[str, ...]) -> Any:
+    if value is not None and value not in allowed:
+        raise ValueError(f"causal is one of {', '.join(allowed)}; got {value!r}")
+    return value
+
+
+def _all(value: Any) -> int | None:
+    return None if value == "all" else int(value)
+
+
+def _switches(switches: Switches) -> dict[str, Any]:
+    rest = Switches()
+    found: dict[str, Any] = {}
+    if switches.causal is not None:
+        found["causal"] = "on" if switches.causal else "off"
+    if not switches.scaled:
+        found["scaled"] = False
+    if switches.temperature != rest.temperature:
+        found["temperature"] = switches.temperature
+    if switches.ablate:
+        found["off"] = [list(pair) for pair in sorted(switches.ablate)]
+    if switches.forbid:
+        looks = sorted(switches.forbid, key=str)
+        found["forbid"] = [["all" if part is None else part for part in look] for look in looks]
+    return found
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML, whose strings, numbers and lists are written as JSON's are."""
+    if isinstance(value, tuple):
+        value = list(value)
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,68 @@
+"""Decks: read, refused with the scene named, written back; the shipped ones are sound."""
+
+import pytest
+
+from attnviz.core.deck import PICTURES, Deck, Scene, deck_text, read_deck, shipped_decks
+from attnviz.core.switches import Switches
+
+FULL = """
+title = "A talk"
+[[scene]]
+title = "Say \\"it\\""
+caption = "{weight:.2f}"
+picture = "before_after"
+text = "to be\\nor not"
+layer = 3
+head = 1
+other = [9, 3]
+query = "be"
+key = "to"
+causal = "off"
+temperature = 2.0
+off = [[1, 2]]
+forbid = [["all", 0, 1, 0]]
+whole_pass = false
+minutes = 1.5
+"""
+
+
+def test_a_scene_is_read_as_it_is_written():
+    scene = read_deck(FULL).scenes[0]
+    switches = Switches(False, True, 2.0, frozenset({(1, 2)}), frozenset({(None, 0, 1, 0)}))
+    assert scene.switches == switches and scene.other == (9, 3) and not scene.whole_pass
+    assert (scene.title, scene.text, scene.minutes) == ('Say "it"', "to be\nor not", 1.5)
+
+
+@pytest.mark.parametrize(
+    "deck",
+    [*shipped_decks().values(), read_deck(FULL), Deck("Ü\t“x”", (Scene("a\\b", "c\u0007", text="#]=\n"),))],
+)
+def test_what_is_written_reads_back_the_same(deck):
+    assert read_deck(deck_text(deck)) == deck
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("title = ", "isn't a deck"),
+        ("title = 'x'", "1 to 100 scenes"),
+        ("[[scene]]\ntitle = 'a'", "scene 1: a scene needs a caption"),
+        ("[[scene]]\ntitle = 'a'\ncaption = 'b'\npicture = 'film'", "scene 1: picture is one of map"),
+        ("[[scene]]\ntitle = 'a'\ncaption = 'b'\ncolour = 1", "scene 1: a scene has no colour"),
+        ("[[scene]]\ntitle = 'a'\ncaption = 'b'\nlayer = -1", "scene 1: layer must be a whole number"),
+        ("[[scene]]\ntitle = 'a'\ncaption = 'b'\ncausal = 'no'", "scene 1: causal is one of own, on, off"),
+        ("[[scene]]\ntitle = 'a'\ncaption = 'b'\ntext = 3", "scene 1: text must be a text"),
+        ("[[scene]]\ntitle = 'a'\ncaption = 'b'\noff = [1]", "scene 1: "),
+        ("[[scene]]\ntitle='a'\ncaption='b'\n[[scene]]\ntitle = 'a'\ncaption = 'b'\ntemperature = 0", "scene 2: "),
+    ],
+)
+def test_what_is_no_deck_is_refused_with_the_scene_named(text, message):
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+        read_deck(text)
+
+
+def test_three_decks_ship_and_their_pictures_are_known():
+    decks = shipped_decks()
+    assert set(decks) == {"ten_minutes", "who_is_it", "what_it_costs"}
+    assert {scene.picture for deck in decks.values() for scene in deck.scenes} <= set(PICTURES)
+    assert 8 <= decks["ten_minutes"].minutes <= 12

@@ -1,0 +1,90 @@
+"""The five ways work out the same attention; a run beside the app measures, leaves out what is too large, and stops."""
+
+import os
+import time
+
+import numpy as np
+import psutil
+import pytest
+
+from attnviz.core.measured import WAYS, expected_bytes
+from attnviz.models import timing
+from attnviz.models.timing import Run, measure, way_of
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_gives_causal_attention(way):
+    found = np.asarray(way_of(way, 150)())
+    q, k, v = np.random.default_rng(0).standard_normal((3, 150, 64)).astype(np.float32).astype(np.float64)
+    for query in (0, 1, 77, 149):  # a plain loop over queries
+        exps = np.exp(k[: query + 1] @ q[query] / 8)
+        np.testing.assert_allclose(found[query], exps @ v[: query + 1] / exps.sum(), atol=1e-5)
+
+
+def test_there_is_no_other_way():
+    with pytest.raises(ValueError, match="got 'cuda'"):
+        way_of("cuda", 8)
+
+
+def test_a_whole_matrix_is_seen_in_the_memory_and_stays_below_what_is_reserved():
+    whole, blocks = measure("numpy", 2048), measure("numpy_blocks", 2048)
+    matrix = 4 * 2048**2
+    assert 2 * matrix < whole.peak_bytes < expected_bytes("numpy", 2048)
+    assert blocks.peak_bytes < whole.peak_bytes / 4
+    assert 0 < whole.seconds < 10
+
+
+def test_a_run_measures_all_ways_at_all_lengths():
+    run = Run(sizes=(128, 256))
+    run.join()
+    assert run.state == "done" and not run.going_on and run.share == 1
+    assert [(m.way, m.tokens) for m in run.results] == [(way, s) for s in (128, 256) for way in WAYS]
+    assert all(m.seconds > 0 for m in run.results)
+    assert "PyTorch" in run.machine and run.skipped == []
+
+
+def test_what_could_need_more_than_the_limit_is_left_out_and_named():
+    run = Run(sizes=(256, 2048), limit=expected_bytes("numpy_blocks", 256))
+    run.join()
+    assert run.state == "done"
+    left_out = {(way, tokens) for way, tokens, _ in run.skipped}
+    assert left_out == {(way, 2048) for way in WAYS}
+    assert all(needed > run.limit for _, _, needed in run.skipped)
+    assert len(run.results) == 5
+
+
+def test_stopping_ends_the_process_at_once_and_keeps_what_there_is():
+    run = Run(sizes=(128, 8192, 8192, 8192))
+    while not run.results:
+        assert run.going_on
+        time.sleep(0.05)
+    started = time.monotonic()
+    run.stop()
+    run.join()
+    assert time.monotonic() - started < 2
+    assert run.state == "stopped" and 0 < len(run.results) < 20
+    assert not psutil.pid_exists(run._process.pid)
+
+
+def test_two_runs_wait_for_each_other_and_a_waiting_one_can_be_stopped():
+    first, second, third = Run(sizes=(128,)), Run(sizes=(128,)), Run(sizes=(128,))
+    second.stop()
+    second.join()
+    assert second.state == "stopped" and second.results == []
+    for run in (first, third):
+        run.join()
+        assert run.state == "done" and len(run.results) == 5
+
+
+def test_a_run_that_nobody_looks_at_ends_itself(monkeypatch):
+    monkeypatch.setattr(timing, "ALONE_SECONDS", 0.0)
+    run = Run(sizes=(128, 8192))
+    run.join()
+    assert run.state == "stopped" and len(run.results) < 10
+
+
+def test_a_process_that_ends_early_is_a_failed_run(monkeypatch):
+    monkeypatch.setattr(timing.sys, "executable", "/bin/false" if os.path.exists("/bin/false") else "/usr/bin/false")
+    run = Run(sizes=(128,))
+    run.join()
+    assert run.state == "failed" and run.results == []
