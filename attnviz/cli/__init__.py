@@ -8,11 +8,7 @@ import os
 
 import typer
 
-from attnviz.cli.heads import heads
-from attnviz.cli.heatmap import heatmap
-from attnviz.cli.models import models
-from attnviz.cli.pronouns import make_items, make_scores, scan
-from attnviz.cli.start import start
+from attnviz.cli import heads, heatmap, models, pronouns, start
 
 app = typer.Typer(
     help="See what attention does in language models.",
@@ -32,10 +28,10 @@ def _commands() -> None:
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # the commands have bars of their own
 
 
-app.command("app")(start)
-app.command()(models)
-app.command()(heatmap)
-app.command()(heads)
-app.command()(scan)
-app.command("make-items")(make_items)
-app.command("make-scores")(make_scores)
+app.command("app")(start.start)
+app.command()(models.models)
+app.command()(heatmap.heatmap)
+app.command()(heads.heads)
+app.command()(pronouns.scan)
+app.command("make-items")(pronouns.make_items)
+app.command("make-scores")(pronouns.make_scores)

@@ -48,7 +48,8 @@ def heads(
         order = _order(scores, battery, sort)
         best = strongest(-order if lowest else order, trace.layers_of(part), n)
         if not best:
-            raise ValueError(f"this text gives no head occasion for {SORTS[sort].title}: {SORTS[sort].explanation}")
+            title, measured = SORTS[sort]
+            raise ValueError(f"no head can be scored for “{title}” on this text: {measured[0].lower()}{measured[1:-1]}")
         _say(trace, part, sort, scores, battery, [(layer, head) for layer, head, _ in best])
 
 

@@ -2,13 +2,13 @@
 
 import html
 import json
-import os
-import signal
 import subprocess
 import sys
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
+import psutil
 
 from attnviz.core.export import HeadNumbers
 from attnviz.core.pooling import pool_largest
@@ -32,19 +32,23 @@ def head_figure(numbers: HeadNumbers, *, title: str, theme: str, scale: str) -> 
     """Return the map of a head, and a sentence on what it leaves out, empty if nothing."""
     from attnviz.figures import head_map, on_page
 
-    weights, allowed, left_out = numbers.weights, numbers.allowed, ""
+    weights, allowed, left_out, bar = numbers.weights, numbers.allowed, "", None
     labels = [[token.label for token in tokens] for tokens in (numbers.queries, numbers.keys)]
     if max(weights.shape) > MOST_CELLS:
         weights, allowed, block = pool_largest(np.nan_to_num(weights), allowed, MOST_CELLS)
-        spans = (range(0, len(tokens), block) for tokens in (numbers.queries, numbers.keys))
-        labels = [[f"{start}–{start + block - 1}" for start in span] for span in spans]
+        labels = [_spans(len(tokens), block) for tokens in (numbers.queries, numbers.keys)]
         left_out = f"Each square is the largest weight of {block} x {block} tokens."
-    bar = "largest weight" if left_out else None
+        bar = f"largest weight of {block} x {block} tokens"
     height = round(min(max(CELL * max(weights.shape), SIDE[0]), SIDE[1])) + ROUND_THE_MAP
     figure = head_map(
         weights, *labels, allowed=allowed, scale=scale, title=title, theme=theme, bar_title=bar, height=height
     )
     return on_page(figure), left_out
+
+
+def _spans(n_tokens: int, block: int) -> list[str]:
+    """Return the first and last index of each block of tokens; the last block may be smaller."""
+    return [f"{start}–{min(start + block, n_tokens) - 1}" for start in range(0, n_tokens, block)]
 
 
 def page(figure: Any, title: str) -> str:
@@ -77,7 +81,6 @@ def image(figure: Any, kind: str, *, seconds: float = SECONDS) -> bytes:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        start_new_session=True,
     )
     request = f"[{figure.to_json()}, {json.dumps(options)}]".encode()
     try:
@@ -91,11 +94,14 @@ def image(figure: Any, kind: str, *, seconds: float = SECONDS) -> bytes:
 
 
 def _end(drawing: subprocess.Popen[bytes]) -> None:
-    """End the process and the browser that it started."""
-    if hasattr(os, "killpg"):
-        os.killpg(drawing.pid, signal.SIGKILL)
-    drawing.kill()
+    """End the process and the browser that it started, which lives in a session of its own."""
+    family = [psutil.Process(drawing.pid)]
+    family += family[0].children(recursive=True)
+    for process in family:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
     drawing.wait()
+    psutil.wait_procs(family, timeout=5)
 
 
 def _why(kind: str, said: str) -> str:

@@ -1,6 +1,7 @@
 """A trace from arrays that somebody else captured: a user's own hooks, another library. NumPy only."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ Layers: TypeAlias = NDArray[Any] | Sequence[ArrayLike] | Mapping[int, ArrayLike]
 """One array a layer: a stack, a list, or layer number -> array."""
 
 FINISHED = "Only the finished weights of these heads are known, not the q and k that they were computed from."
-CLOSE = 1e-3  # how far a row of weights may be from summing to at most 1
+CLOSE = 5e-3  # by so much a row of weights may exceed 1: bfloat16 rounds each of them by up to 0.2 %
 
 
 def trace_from_arrays(
@@ -52,16 +53,21 @@ def trace_from_arrays(
 
 
 def _tokens(tokens: Sequence[str | Token]) -> tuple[Token, ...]:
-    """Return tokens, each with its place in the text that they make up when strung together."""
+    """Return tokens, each with its place in the text that they make up when strung together.
+
+    Equal strings get equal ids, below 0, so that heads which look at repetitions are seen to do so.
+    """
     found: list[Token] = []
+    ids: dict[str, int] = {}
     start = 0
     for index, token in enumerate(tokens):
         if isinstance(token, Token):
-            found.append(token)
+            found.append(replace(token, index=index))
             continue
         if not isinstance(token, str):
             raise ValueError(f"tokens must be strings or Tokens, got {type(token).__name__} at {index}")
-        found.append(Token(index, -1, token or "␀", token, start, start + len(token), False))
+        number = ids.setdefault(token, -1 - len(ids))
+        found.append(Token(index, number, token or "␀", token, start, start + len(token), False))
         start += len(token)
     if not found:
         raise ValueError("there is no token")
@@ -80,6 +86,8 @@ def _numbered(layers: Layers) -> dict[int, ArrayLike]:
 
 def _array(array: ArrayLike, axes: tuple[str, ...], layer: int, what: str) -> NDArray[np.float32]:
     """Return a read-only float32 copy, without the batch axis of 1 that captured arrays often have."""
+    if hasattr(array, "detach"):  # a torch tensor: on a graph, on a GPU, or in a precision that NumPy lacks
+        array = array.detach().cpu().float().numpy()
     values = np.array(array, np.float32)
     if values.ndim == len(axes) + 1 and len(values) == 1:
         values = values[0]

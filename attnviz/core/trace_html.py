@@ -1,6 +1,7 @@
 """A trace as a small piece of HTML for notebooks: what it is, and all heads in small, without further libraries."""
 
 import html
+from itertools import groupby
 
 import numpy as np
 
@@ -45,8 +46,8 @@ def _heads_svg(trace: Trace, part: str) -> str:
     n_layers, n_heads = found.thumbnails.shape[:2]
     step = CELL + GAP
     width, height = 34 + n_layers * step, 20 + n_heads * step
-    labels = [f"<text x='{36 + i * step}' y='12' font-size='10'>L{n}</text>" for i, n in enumerate(found.layers)]
-    labels += [f"<text x='2' y='{20 + h * step + 16}' font-size='10'>H{h}</text>" for h in range(n_heads)]
+    labels = [f"<text x='{36 + i * step}' y='12' font-size='12'>L{n}</text>" for i, n in enumerate(found.layers)]
+    labels += [f"<text x='2' y='{20 + h * step + 16}' font-size='12'>H{h}</text>" for h in range(n_heads)]
     heads = [
         _thumbnail(found, row, head, 34 + row * step, 20 + head * step)
         for row in range(n_layers)
@@ -60,20 +61,22 @@ def _heads_svg(trace: Trace, part: str) -> str:
 
 
 def _thumbnail(found: Survey, row: int, head: int, x: int, y: int) -> str:
-    """Return one head as squares whose opacity is the weight; rows of one colour share a path."""
+    """Return one head as tiles whose opacity is the weight; those of one opacity are strokes of one path."""
     tiles = found.thumbnails[row, head]
     if np.isnan(tiles).all():
         return ""
-    side = CELL / max(tiles.shape)
     paths: dict[int, list[str]] = {}
-    for (query, key), weight in np.ndenumerate(np.nan_to_num(tiles)):
-        level = round(float(weight) * LEVELS)
-        if level:
-            paths.setdefault(level, []).append(
-                f"M{key * side:.1f} {query * side:.1f}h{side:.1f}v{side:.1f}h-{side:.1f}z"
-            )
+    for query, levels in enumerate(np.rint(np.nan_to_num(tiles) * LEVELS).astype(int).tolist()):
+        key = 0
+        for level, several in groupby(levels):
+            length = len(list(several))
+            if level:
+                paths.setdefault(level, []).append(f"M{key} {query}h{length}")  # as wide as a tile: a row of tiles
+            key += length
     drawn = "".join(f"<path d='{''.join(d)}' opacity='{level / LEVELS:g}'/>" for level, d in paths.items())
+    scale = f"scale({CELL / max(tiles.shape):.4g}) translate(0,.5)"
     return (
         f"<g transform='translate({x},{y})'><title>L{found.layers[row]} H{head}</title>"
-        f"<rect width='{CELL}' height='{CELL}' fill='#8884'/><g fill='rgb{INDIGO}'>{drawn}</g></g>"
+        f"<rect width='{CELL}' height='{CELL}' fill='#8884'/>"
+        f"<g stroke='rgb{INDIGO}' transform='{scale}'>{drawn}</g></g>"
     )

@@ -23,6 +23,7 @@ def untrained_model(dtype: torch.dtype, *, listen: bool = True) -> tuple[Any, An
         num_attention_heads=HEADS,
         num_key_value_heads=KV_HEADS,
         max_position_embeddings=4096,
+        eos_token_id=None,  # the default is an id, here the byte of "#"
         attn_implementation=NAME if listen else "eager",
     )
     with torch.random.fork_rng(devices=[]):

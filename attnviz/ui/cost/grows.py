@@ -18,7 +18,7 @@ POINTS = 81  # of a line
 
 def draw(visit: Visit, part: Step) -> None:
     """Draw the controls, the claim put right, the curves with their meeting point, and the numbers at the length."""
-    shape = sizes_row(part)
+    shape = sizes_row()
     chosen = st.session_state
     with st.container(horizontal=True, vertical_alignment="center", gap="large"):
         st.checkbox("with the MLP", key="cost_mlp", persist_state="session", width="content")

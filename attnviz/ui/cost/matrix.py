@@ -19,7 +19,7 @@ EXAMPLE = (8192, 32, 32)  # tokens, heads, layers of the question
 
 def draw(visit: Visit, part: Step) -> None:
     """Draw the controls, the bytes over the length, and the numbers at the chosen one."""
-    shape = sizes_row(part)
+    shape = sizes_row()
     st.segmented_control(
         "Bytes a number",
         ["2", "4"],
@@ -33,6 +33,8 @@ def draw(visit: Visit, part: Step) -> None:
     with left:
         _curves(visit, part, shape)
     with right:
+        s = st.session_state.cost_s
+        st.markdown(f"##### {part.say('each', s=s, n=quantity(s**2))}")
         st.markdown(_table(part, shape))
         st.markdown(part.say("linear"))
         if shape.n_heads > 1:
@@ -88,7 +90,6 @@ def _table(part: Step, shape: Shape) -> str:
     rows = [
         (
             name,
-            f"{s:,}² = {quantity(s**2)}",
             f"**{quantity(score_bytes(s, heads, layers, n_bytes), 'bytes')}**",
             quantity(row_sum_bytes(s, heads, layers, ROW_SUM_BYTES), "bytes"),
         )

@@ -1,10 +1,12 @@
 """The sizes that costs are worked out for: those of a published model, or the visitor's own."""
 
+from typing import Any
+
 import streamlit as st
 
 from attnviz.core.cost import Shape
 from attnviz.core.published import PublishedModel, published_models
-from attnviz.ui.lesson.frame import Step
+from attnviz.ui.cost.parts import all_parts
 
 WIDTHS = (64, 128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096, 5120, 8192, 12_288, 16_384)
 LENGTHS = tuple(2**power for power in range(6, 20))  # 64 to 524,288
@@ -33,7 +35,7 @@ def chosen_shape() -> Shape:
     )
 
 
-def sizes_row(part: Step) -> Shape:
+def sizes_row() -> Shape:
     """Show the controls for sizes and length, and return the sizes."""
     _fit()
     chosen = st.session_state
@@ -60,24 +62,22 @@ def sizes_row(part: Step) -> Shape:
     with columns[5]:
         _slider("Layers", "cost_layers", LAYERS)
     shape, model = chosen_shape(), chosen_model()
-    st.caption(_described(part, shape, model))
+    st.caption(_described(shape, model))
     if model is not None and chosen.cost_s > model.context:
-        st.caption(part_says(part, "beyond", s=chosen.cost_s, name=model.name, context=model.context))
+        st.caption(_say("beyond", s=chosen.cost_s, name=model.name, context=model.context))
     return shape
 
 
-def part_says(part: Step, name: str, /, **values: object) -> str:
-    """Return a sentence of the first part, which all parts with these controls share."""
-    from attnviz.ui.cost.parts import all_parts
-
-    return (part if name in part.says else all_parts()["grows"]).say(name, **values)
+def _say(name: str, /, **values: Any) -> str:
+    """Return a sentence about sizes; they are the first part's, whichever part shows them."""
+    return all_parts()["grows"].say(name, **values)
 
 
-def _described(part: Step, shape: Shape, model: PublishedModel | None) -> str:
+def _described(shape: Shape, model: PublishedModel | None) -> str:
     if model is None:
-        return part_says(part, "own", d_head=shape.d_head)
+        return _say("own", d_head=shape.d_head)
     about = {"name": model.name, "kind": model.attention, "context": model.context, "source": model.source}
-    return part_says(part, "model", d_head=shape.d_head, d_ff=shape.d_ff, matrices=3 if shape.gated else 2, **about)
+    return _say("model", d_head=shape.d_head, d_ff=shape.d_ff, matrices=3 if shape.gated else 2, **about)
 
 
 def _slider(label: str, key: str, options: tuple[int, ...], help_text: str | None = None, *, own: bool = True) -> None:

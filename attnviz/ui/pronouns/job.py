@@ -81,6 +81,7 @@ def stop(name: str) -> None:
     st.session_state[name] = None
 
 
+@st.fragment(run_every=LOOK_SECONDS)
 def watch(name: str, *, keep: Callable[[Any], object], key: str) -> None:
     """Show how far the work under a name is, and a button that stops it; the page runs anew when it has ended.
 
@@ -89,15 +90,10 @@ def watch(name: str, *, keep: Callable[[Any], object], key: str) -> None:
         keep: called with its result.
         key: of the button.
     """
-    st.button("Stop", key=key, on_click=stop, args=(name,))
-    _look(name, keep)
-
-
-@st.fragment(run_every=LOOK_SECONDS)
-def _look(name: str, keep: Callable[[Any], object]) -> None:
     job: Job | None = st.session_state.get(name)
-    if job is None:
+    if job is None:  # stopped by the button: all of the page runs, else the browser keeps what stood here
         st.rerun()
+    st.button("Stop", key=key, on_click=stop, args=(name,))
     st.progress(job.share, plain(job.doing))
     if job.going_on:
         return
