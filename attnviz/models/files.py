@@ -137,6 +137,7 @@ def hub_folder(name: str, revision: str | None, say: Callable[[str], None]) -> t
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
 
+    revision = _whole_revision(name, revision)
     try:
         folder = Path(snapshot_download(name, revision=revision, local_files_only=True, allow_patterns=list(PATTERNS)))
         if (folder / "config.json").is_file() and any(folder.glob("*.safetensors")):
@@ -159,6 +160,17 @@ def hub_folder(name: str, revision: str | None, say: Callable[[str], None]) -> t
     say(f"Downloading {name}")
     folder = Path(snapshot_download(name, revision=info.sha, allow_patterns=list(PATTERNS)))
     return folder, (info.sha or folder.name)[:12]
+
+
+def _whole_revision(name: str, revision: str | None) -> str | None:
+    """Return the revision on this machine that begins with these digits, as pages and files name it, else the same."""
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    if revision is None or not re.fullmatch(r"[0-9a-f]{7,39}", revision):
+        return revision
+    folders = Path(HF_HUB_CACHE, f"models--{name.replace('/', '--')}", "snapshots").glob(f"{revision}*")
+    found = [folder.name for folder in folders]
+    return found[0] if len(found) == 1 else revision
 
 
 def _existing_parent(path: Path) -> Path:

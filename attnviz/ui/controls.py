@@ -241,7 +241,19 @@ def new_text(text: str) -> None:
     if chosen.forbid:
         state.note("The forbidden looks named tokens of the text before, so they were dropped.")
     chosen.text = chosen.draft = text
-    for name in ("forbid", "query", "key", "zoom", "pronoun", "candidates", "answer", "pair", "written"):
+    for name in (
+        "forbid",
+        "query",
+        "key",
+        "zoom",
+        "pronoun",
+        "candidates",
+        "answer",
+        "pair",
+        "word",
+        "rival",
+        "written",
+    ):
         chosen[name] = state.FIELDS[name].default
 
 

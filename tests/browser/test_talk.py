@@ -1,4 +1,4 @@
-"""A talk in a browser: prepared, started, stepped through by keys alone, left, and saved as a file that needs nobody."""
+"""A talk in a browser: prepared, started, stepped through by keys alone, left, and saved as a file of its own."""
 
 import time
 from pathlib import Path

@@ -100,6 +100,7 @@ def test_a_hub_model_in_the_local_cache_loads_without_network(tiny_folder, monke
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     engine = attnviz.load("someone/tiny")
     assert engine.info.revision == commit[:12] and engine.info.title == "tiny"
+    assert attnviz.load("someone/tiny", revision=commit[:12]).info.revision == commit[:12]  # as pages name it
 
 
 def test_a_missing_package_is_named(monkeypatch):
