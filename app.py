@@ -4,7 +4,7 @@ import streamlit as st
 
 from attnviz.ui import controls, state
 from attnviz.ui.pronouns import examples as pronouns
-from attnviz.ui.talk.own import save_button
+from attnviz.ui.talk.own import PAGES_WITH_SCENES, save_button
 from attnviz.ui.visit import open_visit
 
 st.set_page_config(page_title="attnviz", page_icon="assets/icon.svg", layout="wide")
@@ -43,7 +43,7 @@ if visit is not None:
     page.run()
 with switches:
     controls.switches(info, visit and visit.scale)
-    if visit is not None:
+    if visit is not None and page.url_path in PAGES_WITH_SCENES:
         save_button(visit)
 with about:
     controls.about_model(info)

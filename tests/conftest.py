@@ -48,3 +48,13 @@ def minilm() -> Any:
     import attnviz
 
     return attnviz.load("minilm")
+
+
+def pytest_make_parametrize_id(val: Any) -> str | None:
+    """Name switches by what is switched, in an order that is the same in every process; others as pytest does."""
+    from attnviz.core.switches import Switches
+
+    if not isinstance(val, Switches):
+        return None
+    sets = [str(sorted(entries, key=str)) for entries in (val.ablate, val.forbid)]
+    return f"causal={val.causal} scaled={val.scaled} temperature={val.temperature} off={sets[0]} forbid={sets[1]}"

@@ -246,7 +246,9 @@ def test_heads_known_for_something_are_found_without_occasion(tiny_folder):
 @pytest.mark.slow
 def test_the_induction_head_of_smollm2_is_first():
     words = "copper violin harbour mint ladder cloud spoon winter basket engine marble pencil"
-    result = run("heads", "--text", f"{words} {words}", "--sort", "induction", "--n", 1, "--known")
+    result = run(
+        "heads", "--text", f"{words} {words}", "--sort", "induction", "--n", 1, "--known", env={"COLUMNS": "200"}
+    )
     assert result.exit_code == 0 and "L18 H6" in result.stdout and "what came next last time 0.90" in result.stdout
 
 

@@ -76,7 +76,9 @@ def _tokens(tokens: Sequence[str | Token]) -> tuple[Token, ...]:
 
 def _numbered(layers: Layers) -> dict[int, ArrayLike]:
     if isinstance(layers, Mapping):
-        found = {int(number): array for number, array in sorted(layers.items())}
+        found = {int(number): array for number, array in sorted(layers.items(), key=lambda entry: int(entry[0]))}
+        if len(found) < len(layers) or min(found, default=0) < 0:
+            raise ValueError(f"layers must have numbers of their own, from 0 up; got {', '.join(map(repr, layers))}")
     else:
         found = dict(enumerate(layers))
     if not found:

@@ -1,15 +1,18 @@
 """Decks for talks: scenes of one picture each, read from TOML and written back. Standard library only."""
 
 import json
+import math
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 from attnviz.core.switches import Switches
 
-__all__ = ["DECKS", "PICTURES", "Deck", "Scene", "deck_text", "read_deck", "shipped_decks"]
+__all__ = ["DECKS", "PICTURES", "Deck", "Scene", "deck_text", "fill_caption", "read_deck", "shipped_decks"]
 
 DECKS = Path(__file__).resolve().parents[2] / "assets" / "decks"
 
@@ -19,6 +22,7 @@ PICTURES = {
     "row": "one query's row as bars",
     "rows": "one query's row in two heads, side by side",
     "products": "the products behind one score",
+    "words": "the probabilities of two next words, before and after the switches",
     "next": "the likeliest next tokens, before and after the switches",
     "saturation": "the largest weight of every row of every head, with and without the factor",
     "cost": "what a layer's parts cost, over the length of the text",
@@ -26,6 +30,7 @@ PICTURES = {
     "scores_memory": "what the score matrices of a model take, over the length of the text",
 }
 MOST_SCENES = 100
+SPEC = re.compile(r"[+,]{0,2}(\.\d{1,2})?[a-zA-Z%]?")  # how a number may be written: a width would let it fill memory
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,8 @@ def read_deck(text: str) -> Deck:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"this isn't a deck: {error}") from error
+    except RecursionError as error:
+        raise ValueError("this isn't a deck: lists inside lists, too deep to read") from error
     entries = content.get("scene", [])
     if not isinstance(entries, list) or not 1 <= len(entries) <= MOST_SCENES:
         raise ValueError(f"a deck has 1 to {MOST_SCENES} scenes, each under [[scene]]")
@@ -100,7 +107,7 @@ def read_deck(text: str) -> Deck:
     for number, entry in enumerate(entries, 1):
         try:
             scenes.append(_scene(entry))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise ValueError(f"scene {number}: {error}") from error
     return Deck(str(content.get("title", "A talk")), tuple(scenes))
 
@@ -125,6 +132,37 @@ def deck_text(deck: Deck) -> str:
     return "\n".join(lines) + "\n"
 
 
+def fill_caption(caption: str, numbers: Mapping[str, Any]) -> str:
+    """Return a caption with numbers in the place of `{names}`; a name stands alone, nothing inside it can be reached.
+
+    Raises:
+        ValueError: it names what isn't there, or in a way that can't be written.
+
+    >>> fill_caption("{weight:.2f} of it", {"weight": 0.815})
+    '0.81 of it'
+    """
+    return _Captions().vformat(caption, (), numbers)
+
+
+class _Captions(Formatter):
+    """Unlike `str.format`, without attributes, entries, conversions and widths: a deck may come from a stranger."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        if field_name not in kwargs:
+            raise ValueError(f"there is no {{{field_name}}} in this picture, only {', '.join(kwargs) or 'no number'}")
+        return kwargs[field_name], field_name
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        if conversion is not None:
+            raise ValueError(f"“!{conversion}” can't stand behind a name")
+        return value
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        if not SPEC.fullmatch(format_spec):
+            raise ValueError(f"“:{format_spec}” is no way to write a number here; expected one like “:.2f”")
+        return format(value, format_spec)
+
+
 def shipped_decks() -> dict[str, Deck]:
     """Return the decks that come with attnviz, by their file's name."""
     return {file.stem: read_deck(file.read_text(encoding="utf-8")) for file in sorted(DECKS.glob("*.toml"))}
@@ -138,21 +176,21 @@ def _scene(entry: Any) -> Scene:
         causal={None: None, "own": None, "on": True, "off": False}[
             _word(values.pop("causal", None), ("own", "on", "off"))
         ],
-        scaled=bool(values.pop("scaled", True)),
+        scaled=_tick("scaled", values.pop("scaled", True)),
         temperature=float(values.pop("temperature", 1.0)),
         ablate=frozenset((int(layer), int(head)) for layer, head in values.pop("off", [])),
         forbid=frozenset(
             (_all(layer), _all(head), int(query), int(key)) for layer, head, query, key in values.pop("forbid", [])
         ),
     )
-    known = {entry.name: entry for entry in fields(Scene)}
+    known = {entry.name: entry for entry in fields(Scene) if entry.name != "switches"}
     unknown = sorted(set(values) - set(known))
     if unknown:
         raise ValueError(f"a scene has no {', '.join(unknown)}; it has {', '.join(known)}")
     for name in ("title", "caption"):
         if name not in values:
             raise ValueError(f"a scene needs a {name}")
-    if values.get("picture", "map") not in PICTURES:
+    if values.get("picture", "map") not in list(PICTURES):
         raise ValueError(f"picture is one of {', '.join(PICTURES)}; got {values['picture']!r}")
     if "other" in values:
         layer, head = values["other"]
@@ -161,9 +199,23 @@ def _scene(entry: Any) -> Scene:
         if not isinstance(values.get(name, ""), str):
             raise ValueError(f"{name} must be a text, got {values[name]!r}")
     for name in ("layer", "head", "last"):
-        if not isinstance(values.get(name, 0), int) or values.get(name, 0) < 0:
-            raise ValueError(f"{name} must be a whole number from 0, got {values[name]!r}")
+        value = values.get(name, 0)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise ValueError(f"{name} must be a whole number from 0, got {value!r}")
+    _tick("whole_pass", values.get("whole_pass", True))
+    _check_minutes(values.get("minutes", 1.0))
     return Scene(**values, switches=switches)
+
+
+def _tick(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be true or false, got {value!r}")
+    return value
+
+
+def _check_minutes(value: Any) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"minutes must be a number from 0, got {value!r}")
 
 
 def _word(value: Any, allowed: tuple[str, ...]) -> Any:
@@ -197,4 +249,4 @@ def _toml(value: Any) -> str:
     """Return a value as TOML, whose strings, numbers and lists are written as JSON's are."""
     if isinstance(value, tuple):
         value = list(value)
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML forbids it as it is, JSON doesn't

@@ -110,22 +110,18 @@ def guess_answer(text: str, pronoun: int, candidates: Sequence[int]) -> int | No
     """Return the candidate that the pronoun's gender or number picks out by the lists of names and nouns that ship.
 
     Returns:
-        Its word; the nearest candidate if the lists know none or several of them; None without candidates.
+        Its word; None if the lists don't tell the candidates apart: then only a reader knows.
 
     >>> guess_answer("Anna told Tom that she had left", 4, [0, 2])
     0
     """
-    if not candidates:
-        return None
     lang, words = language_of(text), _words(text)
     keys = _keys_of_pronoun(words[pronoun], lang)
     kinds = {place: _key_of_noun(words[place], lang) for place in candidates}
     fits = [place for place, kind in kinds.items() if kind in keys]
     if not fits and keys:
         fits = [place for place, kind in kinds.items() if kind is None]  # the others are known to be something else
-    if len(fits) == 1:
-        return fits[0]
-    return min(fits or candidates, key=lambda place: abs(place - pronoun))
+    return fits[0] if len(fits) == 1 else None
 
 
 def swap_pronoun(text: str, pronoun: int) -> str | None:

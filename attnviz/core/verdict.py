@@ -53,8 +53,10 @@ def verdict(
     """  # noqa: E501 - the sentence is what is shown
     spread = np.abs(np.asarray(others, np.float64))
     _check([*probabilities, difference, direct, effect, *spread, *(look for look in looks if look is not None)])
-    if abs(difference) < CHANCE or max(probabilities) < RARE:
-        chances = ", ".join(f"“{word}” {_percent(p)}" for word, p in zip(words, probabilities, strict=True))
+    chances = ", ".join(f"“{word}” {_percent(p)}" for word, p in zip(words, probabilities, strict=True))
+    if max(probabilities) < RARE:
+        return f"The model expects neither word here ({chances}), so nothing can be concluded."
+    if abs(difference) < CHANCE:
         gap = f"logit difference {_signed(difference)}"
         return f"The model is at chance here ({chances}, {gap}), so nothing can be concluded."
     change = _change(words, difference, effect)

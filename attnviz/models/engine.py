@@ -62,12 +62,15 @@ class Engine(ABC):
             on_layer: called with (finished layers, all layers); what it raises ends the pass and nothing is kept.
 
         Raises:
-            ValueError: no visible text, or a target or switches that can't act on this model or text.
+            ValueError: no visible text, a number of tokens below 1, or a target or switches that can't act on this
+                model or text.
         """
         switches = switches or Switches()
         check_text(text)
         self._check_switches(switches)
-        limit = min(self.info.limit, max_tokens or self.info.limit)
+        if max_tokens is not None and not (isinstance(max_tokens, int | np.integer) and max_tokens >= 1):
+            raise ValueError(f"max_tokens must be a whole number from 1 up or None, got {max_tokens!r}")
+        limit = self.info.limit if max_tokens is None else min(self.info.limit, int(max_tokens))
         tokens, n_cut = cut(tokenize(self.tokenizer, text), limit)
         if not tokens:
             raise ValueError("this model's tokenizer makes no token of that text; type some letters")

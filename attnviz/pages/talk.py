@@ -6,7 +6,7 @@ from attnviz.core.deck import Deck, deck_text, read_deck, shipped_decks
 from attnviz.ui import state
 from attnviz.ui.components.talk import talk
 from attnviz.ui.controls import as_sentence, plain
-from attnviz.ui.talk.own import OWN, own_deck, set_own_deck
+from attnviz.ui.talk.own import OWN, edit_own, own_deck, set_own_deck
 from attnviz.ui.talk.prepare import prepare, prepared
 from attnviz.ui.visit import theme
 
@@ -61,7 +61,9 @@ if deck.scenes:
     buttons(deck)
     for number, scene in enumerate(deck.scenes, 1):
         question = f" *{plain(scene.question)}*" if scene.question else ""
-        st.markdown(f"{number}. **{plain(scene.title)}**{question} :gray[{plain(scene.notes)}]")
+        st.markdown(f"{number}. **{plain(scene.title)}**{question} :gray[{plain(' '.join(scene.notes.split()))}]")
 else:
-    st.info("Your deck has no scene yet: press “Save as scene” on the page Explore, or load a deck.")
+    st.info("Your deck has no scene yet: press “Save as scene” on Explore or Pronouns, or load a deck.")
+if st.session_state.deck == OWN and deck.scenes:
+    edit_own(deck)
 state.remember()

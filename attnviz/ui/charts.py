@@ -8,6 +8,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from attnviz.core.trace import Token
+from attnviz.ui.controls import plain
 
 Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
 
@@ -32,7 +33,7 @@ def draw(figure: Any, key: str, filename: str, table: Callable[[], Columns]) -> 
     box = st.expander("How to read it, and its numbers", key=f"{key}-table", on_change="rerun", type="compact")
     if box.open:
         with box:
-            st.caption(figure.layout.meta["how_to_read"])
+            st.caption(plain(figure.layout.meta["how_to_read"]))
             st.dataframe(dict(table()), hide_index=True, height=300, key=f"{key}-numbers")
 
 

@@ -58,8 +58,12 @@ def word_token(trace: Trace, word: str, occurrence: int) -> int:
     try:
         end = starts[occurrence] + len(word)
     except IndexError:
-        raise ValueError(f"“{word}” isn't in the text {occurrence + 1} times") from None
-    return max(token.index for token in trace.tokens if token.start < end <= token.end)
+        often = f" {occurrence + 1} times" if starts and occurrence > 0 else ""
+        raise ValueError(f"“{word}” isn't in the text{often}") from None
+    found = [token.index for token in trace.tokens if token.start < end <= token.end]
+    if not found:
+        raise ValueError(f"the model doesn't see “{word}” there: the text is too long for it, and was cut")
+    return found[-1]
 
 
 @cache

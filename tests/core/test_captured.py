@@ -183,6 +183,8 @@ def test_measures_findings_and_pictures_work_on_it():
         ({"weights": np.zeros((1, 1, 4, 4))}, r"must be \(heads, 5, 5\) for 5 tokens"),
         ({"weights": np.zeros((1, 5, 5))}, r"must be \(heads, queries, keys\)"),
         ({"weights": []}, "there is no layer"),
+        ({"weights": {"1": np.zeros((4, 5, 5)), 1: np.zeros((4, 5, 5))}}, "numbers of their own"),
+        ({"weights": {-1: np.zeros((4, 5, 5))}}, "from 0 up; got -1"),
         ({"weights": 1, "tokens": []}, "there is no token"),
         ({"weights": 1, "tokens": ["a", 3]}, "must be strings or Tokens, got int at 1"),
     ],

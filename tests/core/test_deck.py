@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnviz.core.deck import PICTURES, Deck, Scene, deck_text, read_deck, shipped_decks
+from attnviz.core.deck import PICTURES, Deck, Scene, deck_text, fill_caption, read_deck, shipped_decks
 from attnviz.core.switches import Switches
 
 FULL = """
@@ -35,7 +35,7 @@ def test_a_scene_is_read_as_it_is_written():
 
 @pytest.mark.parametrize(
     "deck",
-    [*shipped_decks().values(), read_deck(FULL), Deck("Ü\t“x”", (Scene("a\\b", "c\u0007", text="#]=\n"),))],
+    [*shipped_decks().values(), read_deck(FULL), Deck("Ü\t“x”", (Scene("a\\b", "c\u0007", text="#]=\n\x7f"),))],
 )
 def test_what_is_written_reads_back_the_same(deck):
     assert read_deck(deck_text(deck)) == deck
@@ -53,12 +53,37 @@ def test_what_is_written_reads_back_the_same(deck):
         ("[[scene]]\ntitle = 'a'\ncaption = 'b'\ncausal = 'no'", "scene 1: causal is one of own, on, off"),
         ("[[scene]]\ntitle = 'a'\ncaption = 'b'\ntext = 3", "scene 1: text must be a text"),
         ("[[scene]]\ntitle = 'a'\ncaption = 'b'\noff = [1]", "scene 1: "),
+        ("[[scene]]\ntitle = 'a'\ncaption = 'b'\noff = [[inf, 0]]", "scene 1: "),
+        ("[[scene]]\ntitle = 'a'\ncaption = 'b'\nminutes = 'x'", "scene 1: minutes must be a number"),
+        ("[[scene]]\ntitle = 'a'\ncaption = 'b'\nminutes = inf", "scene 1: minutes must be a number"),
+        ("[[scene]]\ntitle = 'a'\ncaption = 'b'\nlayer = true", "scene 1: layer must be a whole number"),
+        ("[[scene]]\ntitle = 'a'\ncaption = 'b'\nscaled = 'no'", "scene 1: scaled must be true or false"),
+        ("[[scene]]\ntitle = 'a'\ncaption = 'b'\nwhole_pass = 'no'", "scene 1: whole_pass must be true or false"),
+        ("[[scene]]\ntitle = 'a'\ncaption = 'b'\npicture = ['map']", "scene 1: picture is one of map"),
+        ("[[scene]]\ntitle = 'a'\ncaption = 'b'\nswitches = 1", "scene 1: a scene has no switches"),
+        ("a = " + "[" * 5000, "too deep"),
         ("[[scene]]\ntitle='a'\ncaption='b'\n[[scene]]\ntitle = 'a'\ncaption = 'b'\ntemperature = 0", "scene 2: "),
     ],
 )
 def test_what_is_no_deck_is_refused_with_the_scene_named(text, message):
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
         read_deck(text)
+
+
+def test_a_caption_gets_its_numbers():
+    numbers = {"weight": 0.8149, "rank_after": 12847, "next": "art"}
+    said = fill_caption("{weight:.2f} {weight:.0%} {rank_after:,} “{next}” {{x}} <b> $", numbers)
+    assert said == "0.81 81% 12,847 “art” {x} <b> $"
+
+
+@pytest.mark.parametrize(
+    "caption",
+    ["{0}", "{}", "{other}", "{weight.__class__}", "{weight.real}", "{weight[0]}", "{next[0]}", "{weight!r}", "{",
+     "{next:>99999999}", "{weight:.99999f}", "{weight:9999}", "{weight:d}", "{weight:{next}}"],
+)  # fmt: skip
+def test_a_caption_reaches_nothing_but_the_numbers(caption):
+    with pytest.raises(ValueError):
+        fill_caption(caption, {"weight": 0.8149, "next": "art"})
 
 
 def test_three_decks_ship_and_their_pictures_are_known():

@@ -52,7 +52,7 @@ def test_heads_of_smollm2(numbers, sentence):
         ),
         (
             {"difference": 3.0, "probabilities": (0.0009, 0.00004)},
-            "The model is at chance here (“Mary” under 0.1 %, “John” under 0.1 %, logit difference +3.00), "
+            "The model expects neither word here (“Mary” under 0.1 %, “John” under 0.1 %), "
             "so nothing can be concluded.",
         ),
         (
@@ -112,7 +112,7 @@ def test_each_kind(numbers, sentence):
     [
         ({"difference": 0.49}, "The model is at chance"),
         ({"difference": -0.51}, "L1 H2"),
-        ({"probabilities": (0.00099, 0.0005)}, "The model is at chance"),
+        ({"probabilities": (0.00099, 0.0005)}, "The model expects neither"),
         ({"probabilities": (0.00001, 0.0011)}, "L1 H2"),
         ({"effect": 0.05 * 6.11}, "No effect"),
         ({"effect": 0.05 * 6.13}, "L1 H2"),  # 5 % of the difference, though other heads do as much

@@ -370,6 +370,12 @@ def test_max_tokens_cuts_before_the_limit(smollm2):
     assert len(trace.tokens) == 40 and trace.n_cut == 8961
 
 
+@pytest.mark.parametrize("max_tokens", [0, -3, 2.5])
+def test_max_tokens_that_cannot_be(engine_of, max_tokens):
+    with pytest.raises(ValueError, match="max_tokens must be a whole number from 1 up"):
+        engine_of("llama").trace("w1 w2 w3", max_tokens=max_tokens)
+
+
 def test_two_threads_with_opposite_switches_never_meet(engine_of):
     engine, failures = engine_of("llama"), []
 

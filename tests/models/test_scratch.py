@@ -103,7 +103,6 @@ def test_weights_are_torchs_at_512_tokens(name, pair):
         Switches(forbid={(1, 2, 4, 0), (0, None, 5, 5), (None, 3, 2, 1), (0, 0, 10, 10)}),
         Switches(causal=False, temperature=0.7, ablate={(0, 2)}, forbid={(0, 0, 1, 4)}),
     ],
-    ids=str,
 )
 @pytest.mark.parametrize("name", NAMES)
 def test_switches_act_as_torchs(name, switches, pair):
@@ -303,7 +302,6 @@ def test_a_short_text_takes_at_most_twice_torchs_time(pair):
         ("Bert", BERT | {"hidden_act": "gelu_new", "layer_norm_eps": 0.3}),
         ("Bert", BERT | {"hidden_act": "silu"}),
     ],
-    ids=str,
 )
 def test_settings_of_a_configuration(kind, settings, tmp_path):
     torch.manual_seed(0)

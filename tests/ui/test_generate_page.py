@@ -602,3 +602,18 @@ def test_characters_of_several_tokens(open_page: Open, text: str) -> None:
         assert_well(visitor)
         step = steps_of(visitor, 4, temperature=2, seed=1)[-1]
         assert visitor.component("generate-strip")["labels"] == [token.label for token in step.trace.tokens]
+
+
+def test_a_text_that_the_page_did_not_read_whole_is_not_continued(
+    open_tiny: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "MAX_TOKENS", 6)
+    visitor = open_tiny(text=WORDS + " w9 w9", written="2")
+    assert any("texts of up to 6 are continued" in note for note in visitor.notes())
+    assert "was taken" not in visitor.says() and not visitor.crashes()
+
+
+def test_what_the_last_token_may_see_is_counted(open_tiny: Open) -> None:
+    assert f"looks back at all {N_WORDS} tokens, itself included" in open_tiny(written="1").says()
+    window = open_tiny("mistral_sw4", written="1")
+    assert f"looks back at the 4 of {N_WORDS} tokens that it may see" in window.says()

@@ -167,7 +167,7 @@ def test_another_text_drops_what_named_words_of_the_old_one(open_page: Open) -> 
 def test_going_to_explore_and_back_keeps_the_question(open_page: Open) -> None:
     address = {"text": STATION, "pronoun": "3", "candidates": "0_2", "topic": "matters"}
     visitor = open_page(**address)
-    for page, expected in (("explore", "who looks at whom"), ("pronouns", "Who is “at”?")):
+    for page, expected in (("explore", "who looks at whom"), ("pronouns", "From “at”: What L13 H8 looks at")):
         visitor.app.query_params.clear()  # as streamlit does between pages
         visitor.app.switch_page(f"attnviz/pages/{page}.py").run()
         assert visitor.crashes() == [] and expected in visitor.says()
@@ -338,7 +338,7 @@ def test_a_later_word_changes_nothing_in_a_decoder_and_is_offered_to_look(open_p
     visitor.press("later-word")
     assert_well(visitor)
     assert (visitor["pronoun"], visitor["candidates"], visitor["answer"]) == (12, [1, 7], 1)
-    assert "Who is “tired”?" in visitor.says() and not visitor.has("later-word")
+    assert "From “tired”: What L9 H4 looks at" in visitor.says() and not visitor.has("later-word")
     assert np.abs(bars(visitor, "pair-difference", axis="x")).max() > 1e-3
 
 
@@ -402,7 +402,7 @@ def test_the_scoreboard_shows_what_was_measured(open_page: Open, model: str, lan
 def test_no_german_or_swedish_reference_is_said(open_page: Open) -> None:
     for lang, language in (("de", "German"), ("sv", "Swedish")):
         (warning,) = open_page(topic="scores", sentences=lang).warnings()
-        assert f"No head of SmolLM2-135M-Instruct (4-bit) shows {language} reference" in warning
+        assert f"No head of SmolLM2-135M-Instruct (4-bit) visibly shows {language} reference" in warning
     assert open_page(topic="scores").warnings() == []
 
 
@@ -626,7 +626,7 @@ def test_every_head_of_a_small_model_is_switched_off(open_page: Open) -> None:
     [
         ({"model": "minilm", "layer": "2", "head": "1"}, "predicts no next word"),
         ({"word": "he", "rival": "he"}, "begin with the same token"),
-        ({"word": " ", "rival": "he"}, "expected a word"),
+        ({"word": " ", "rival": "he"}, "Type two words"),
         ({"text": "so " * 200, "model": "untrained", "layer": "1", "head": "1"}, "up to 512 tokens"),
     ],
 )
@@ -745,3 +745,30 @@ def test_results_are_kept_for_all_visitors(open_page: Open) -> None:
     made = cache.results().n_made
     open_page(text=STATION, layer="2", head="2")
     assert cache.results().n_made == made
+
+
+def test_words_that_repeat_stand_for_themselves_at_first(open_page: Open) -> None:
+    text = "John saw Mary and John said that he"
+    visitor = open_page(text=text, topic="matters", candidates="0_2_4", answer="4")
+    assert (visitor["word"], visitor["rival"]) == ("John", "Mary")  # not “John (5)”, which tells candidates apart
+
+
+def test_without_two_words_the_page_asks_for_them(open_page: Open) -> None:
+    visitor = open_page(text=STATION, topic="matters", candidates="none")
+    assert any("Type two words" in note for note in visitor.notes()) and not visitor.crashes()
+
+
+def test_weight_that_goes_to_a_learned_sink_is_named(open_page: Open, tiny_folder: Folder) -> None:
+    visitor = open_page(
+        model=str(tiny_folder("gptoss", 1.0)), text=TINY, layer="0", head="0", candidates="0", lead="off"
+    )
+    (line,) = [text for text in visitor.says().split("\n") if text.startswith("In L0 H0,")]
+    sink = 1 - sum(visitor.component("arcs")["weights"])
+    assert sink > 0.005 and f"a learned sink {sink:.2f}" in line
+    assert "sink" not in open_page(text=STATION).says()
+
+
+def test_words_in_how_to_read_are_no_markup(open_page: Open) -> None:
+    visitor = open_page(text=STATION, topic="matters", word="$x$ ![a](b)", rival="<b>")
+    table = next(box for box in visitor.app.expander if box.label == "How to read it, and its numbers")
+    assert "$x$" not in " ".join(str(caption.value) for caption in table.caption)

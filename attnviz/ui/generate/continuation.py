@@ -80,6 +80,14 @@ def continuation(visit: Visit) -> Continuation:
     known = st.session_state.get("continuation")
     if known is not None and known.key == key:
         return known
+    n_tokens = len(visit.rest.tokens)
+    if (
+        visit.rest.n_cut and n_tokens < visit.info.limit
+    ):  # cut by the server; at the model's own limit the engine speaks
+        n_all = n_tokens + visit.rest.n_cut
+        raise ValueError(
+            f"the text has {n_all:,} tokens, and texts of up to {n_tokens:,} are continued here: shorten it"
+        )
     engine = cache.get_engine(visit.choice, lambda sentence: None)
     more = engine.generate(visit.text, MOST, cache=cached, switches=switches, **chosen)
     st.session_state.continuation = Continuation(key, more, cached)

@@ -32,7 +32,7 @@ def step_view(visit: Visit, writing: Continuation, n_written: int) -> None:
     part = slice(max(0, len(tokens) - MOST_SIDE), len(tokens))
     weights = trace.weights(visit.layer, visit.head, queries=part, keys=part)
     _text(visit, step, weights, part, n_prompt)
-    _say_chosen(step)
+    _say_chosen(visit, step)
     if n_written == len(writing.steps) and writing.ended:
         st.info(_why_ended(visit, n_written, step))
     left, right = st.columns([2, 3], gap="large")
@@ -71,8 +71,10 @@ def _why_ended(visit: Visit, n_written: int, step: Step) -> str:
     return say("steps", "ended")
 
 
-def _say_chosen(step: Step) -> None:
+def _say_chosen(visit: Visit, step: Step) -> None:
     greedy = st.session_state.warmth == "0"
+    n = len(step.trace.tokens)
+    n_seen = int(step.trace.allowed(visit.layer, visit.head, queries=slice(n - 1, n)).sum())
     allowed = (
         say("steps", "greedy")
         if greedy
@@ -86,7 +88,7 @@ def _say_chosen(step: Step) -> None:
             chance=f"{100 * step.probability:.3g} %",
             rank=step.rank + 1,
             vocabulary=f"{len(step.logits):,}",
-            n=len(step.trace.tokens),
+            reach=f"all {n} tokens, itself included" if n_seen == n else f"the {n_seen} of {n} tokens that it may see",
             query=step.trace.tokens[-1].label,
             allowed=allowed,
         )

@@ -1,5 +1,6 @@
 """The same continuation with the cache and without, both really run, at several lengths of text."""
 
+import statistics
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -82,7 +83,7 @@ def _watch() -> None:
 
 def _result(found: tuple[BothWays, ...]) -> None:
     last = found[-1]
-    cached, plain = (quantity(seconds, "seconds") for seconds in (min(last.cached[1:]), min(last.plain[1:])))
+    cached, plain = (quantity(_typical(seconds), "seconds") for seconds in (last.cached, last.plain))
     st.markdown(
         say(
             "both",
@@ -100,8 +101,8 @@ def _result(found: tuple[BothWays, ...]) -> None:
 
 def _seconds(visit: Visit, found: tuple[BothWays, ...]) -> None:
     n_tokens = [both.n_tokens[-1] for both in found]
-    cached = [sorted(both.cached[1:])[len(both.cached[1:]) // 2] for both in found]
-    plain = [sorted(both.plain[1:])[len(both.plain[1:]) // 2] for both in found]
+    cached = [_typical(both.cached) for both in found]
+    plain = [_typical(both.plain) for both in found]
     figure = cost_curves(
         [Curve("without the cache", n_tokens, plain), Curve("with the cache", n_tokens, cached)],
         unit="seconds",
@@ -114,6 +115,14 @@ def _seconds(visit: Visit, found: tuple[BothWays, ...]) -> None:
     )
     table = {"tokens": n_tokens, "with the cache, s": cached, "without, s": plain}
     draw(figure, "both-seconds", f"with and without cache {visit.info.name}", partial(dict, table))
+    if len(found) > 1:
+        grew = {"cached": cached[-1] / cached[0], "plain": plain[-1] / plain[0]}
+        st.markdown(say("both", "grew", first=n_tokens[0], last=n_tokens[-1], **grew))
+
+
+def _typical(seconds: tuple[float, ...]) -> float:
+    """Return the median of all steps but the first, which reads the whole text."""
+    return statistics.median(seconds[1:])
 
 
 def _formula(visit: Visit, shape: Shape) -> None:

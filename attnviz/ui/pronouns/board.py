@@ -19,6 +19,7 @@ from attnviz.ui.pronouns.texts import say
 from attnviz.ui.visit import Visit
 
 LANGUAGES = {"en": "English", "de": "German", "sv": "Swedish", "own": "a file of yours"}
+ENGLISH = ("smollm2", "minilm")  # models that are known to have been trained on English; of others nothing is known
 NAMED_PROBLEMS = 3  # lines of a file whose fault is spelled out
 MOST_ITEMS = 20_000
 
@@ -76,7 +77,10 @@ def show_board(visit: Visit, board: Board, beside: list[Board]) -> None:
     elif not reference_is_shown(board) and board.lang in LANGUAGES:
         best, language = board.chosen[0], LANGUAGES[board.lang]
         values = {"answer": best.answer, "distractor": best.distractor}
-        st.warning(say("scores", "fails", title=visit.info.title, language=language, **values))
+        said = say("scores", "fails", title=visit.info.title, language=language, **values)
+        if board.lang != "en" and visit.info.name in ENGLISH:
+            said += " " + say("scores", "english", title=visit.info.title)
+        st.warning(said)
     left, right = st.columns(2, gap="large")
     with left:
         _rates(visit, board)

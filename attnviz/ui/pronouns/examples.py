@@ -91,6 +91,7 @@ def take(example: Example) -> None:
     controls.rest()
     chosen.draft, chosen.model, chosen.layer, chosen.head = example.text, example.model, example.layer, example.head
     chosen.pronoun, chosen.candidates, chosen.answer = example.question()
+    chosen.sentences = {"Deutsch": "de", "Svenska": "sv"}.get(example.language, "en")
     for name in ("pair", "lead", "topic", "word", "rival"):
         chosen[name] = getattr(example, name)
 
@@ -113,6 +114,11 @@ def _score(visit: Visit, question: Question) -> str:
     board = board_of(visit.info, question.lang, kind)
     if board is None:
         return ""
+    known = next((c for c in board.chosen if (c.layer, c.head) == (visit.layer, visit.head)), None)
+    if known is not None:
+        right, low, high = (f"{100 * share:.0f} %" for share in (known.rate.value, known.rate.low, known.rate.high))
+        half = f"Chosen on one half of the sentences about {kind}"
+        return f"{half}, it is right in {right} [{low}, {high}] of the other {known.n}."
     row, head, scores = board.scores.layers.index(visit.layer), visit.head, board.scores
     right, low, high = (f"{100 * values[row, head]:.0f} %" for values in (scores.accuracy, scores.low, scores.high))
     return f"It is right in {right} [{low}, {high}] of {scores.n} sentences about {kind}."

@@ -65,11 +65,10 @@ def shipped_boards() -> tuple[Board, ...]:
 def named_heads(visit: Visit, question: Question) -> list[NamedHead]:
     """Return the chosen head, the one that the scoreboard names best, and one that looks at the other candidate."""
     board = board_for(visit.info, question)
-    margin = margins_of(visit, question)
+    margin = None if question.answer is None else margins_of(visit, question)
     layers = question.trace.layers_of(question.part)
-    best, other = _best(board, margin, layers), _other(board, margin, layers)
     found = [NamedHead(visit.layer, visit.head, "chosen")]
-    for head in (best, other):
+    for head in filter(None, (_best(board, margin, layers), _other(board, margin, layers))):
         twin = next((i for i, known in enumerate(found) if (known.layer, known.head) == (head.layer, head.head)), None)
         if twin is None:
             found.append(head)
@@ -78,19 +77,27 @@ def named_heads(visit: Visit, question: Question) -> list[NamedHead]:
     return found
 
 
-def _best(board: Board | None, margin: NDArray[np.float64], layers: tuple[int, ...]) -> NamedHead:
+Margin = NDArray[np.float64] | None  # None where nobody said which candidate is right
+
+
+def _best(board: Board | None, margin: Margin, layers: tuple[int, ...]) -> NamedHead | None:
     if board and board.chosen:
-        return NamedHead(board.chosen[0].layer, board.chosen[0].head, "best on many sentences")
+        about = f"sentences about {board.kind}" if board.kind else "many sentences"
+        return NamedHead(board.chosen[0].layer, board.chosen[0].head, f"best on {about}")
+    if margin is None:
+        return None
     layer, head, _ = clearest(margin, layers, 1)[0]
     return NamedHead(layer, head, "clearest here")
 
 
-def _other(board: Board | None, margin: NDArray[np.float64], layers: tuple[int, ...]) -> NamedHead:
+def _other(board: Board | None, margin: Margin, layers: tuple[int, ...]) -> NamedHead | None:
     if board is not None:
         gaps = board.scores.distractor - board.scores.answer
         layer, head, gap = clearest(gaps, board.scores.layers, 1)[0]
         if gap > -OTHER_GAP:
             return NamedHead(layer, head, "looks at the other one on many sentences")
+    if margin is None:
+        return None
     layer, head, _ = clearest(-margin, layers, 1)[0]
     return NamedHead(layer, head, "looks at the other one here")
 

@@ -65,6 +65,11 @@ def matters(visit: Visit, question: Question) -> None:
     if model is None:
         return
     words = _words(question)
+    if not all(word.strip() for word in words):
+        st.info(
+            "Type two words that could come next: what the heads do to the lead of one over the other is shown here."
+        )
+        return
     try:
         duel = _duel(visit, question, model, words)
     except ValueError as error:
@@ -100,10 +105,10 @@ def _show(example: Example) -> None:
 def _words(question: Question) -> tuple[str, str]:
     """Ask for the two words; at first the answer and another candidate."""
     chosen = st.session_state
-    names = list(question.names)
-    if question.answer is not None and names:
+    names = [question.text[start:end] for start, end in question.spans]
+    if question.answer is not None:
         names.insert(0, names.pop(question.answer))
-    for field, name in zip(("word", "rival"), names, strict=False):
+    for field, name in zip(("word", "rival"), dict.fromkeys(names), strict=False):
         if not chosen[field]:
             chosen[field] = name
     with st.container(horizontal=True, vertical_alignment="bottom"):

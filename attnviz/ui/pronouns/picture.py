@@ -35,7 +35,8 @@ def sentence(visit: Visit, question: Question) -> None:
     st.session_state.question = question
     title, head_boxes = st.columns([3, 1], vertical_alignment="bottom")
     with title:
-        st.subheader(plain(f"Who is “{question.spoken}”? What {visit.name} looks at"), anchor=False)
+        asked = f"Who is “{question.spoken}”? " if question.is_pronoun else f"From “{question.spoken}”: "
+        st.subheader(plain(f"{asked}What {visit.name} looks at"), anchor=False)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.segmented_control(
                 "A click on a word makes it",
@@ -102,7 +103,7 @@ def _row(question: Question, head: tuple[int, int]) -> NDArray[np.float32]:
 
 def look(visit: Visit, question: Question) -> None:
     """Draw the candidates' bars, and the map of all heads on this sentence."""
-    if question.answer is None:
+    if not question.candidates:
         st.info("Click words that it could mean to make them candidates: their weights are compared here.")
         return
     left, right = st.columns(2, gap="large")
@@ -142,6 +143,7 @@ def _where_it_went(visit: Visit, question: Question) -> str:
         "punctuation": shares.punctuation,
         "itself": shares.own,
         "other words": shares.rest,
+        "a learned sink": 1 - float(row.sum()),
     }
     rest = ", ".join(f"{name} {share:.2f}" for name, share in others.items() if share >= 0.005)
     to_candidates = f"{', '.join(given)}. " if given else "nothing to a candidate, since there is none. "
@@ -203,6 +205,9 @@ def _warn(visit: Visit, question: Question) -> None:
 
 
 def _all_heads(visit: Visit, question: Question) -> None:
+    if question.answer is None:
+        st.info("Which candidate is right? Choose “the answer” above and click it: then all heads are compared by it.")
+        return
     answer = question.names[question.answer]
     st.markdown(f"##### All heads: “{plain(answer)}” minus the best other candidate")
     values, layers = margins_of(visit, question), question.trace.layers_of(question.part)

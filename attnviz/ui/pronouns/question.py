@@ -45,6 +45,11 @@ class Question:
         return self.trace.causal(self.trace.layers_of(self.part)[0], part=self.part)
 
     @property
+    def is_pronoun(self) -> bool:
+        """True if the word that looks is a pronoun."""
+        return self.pronoun in find_pronouns(self.text)
+
+    @property
     def spoken(self) -> str:
         """The pronoun as it stands in the text."""
         return self.word(self.pronoun)

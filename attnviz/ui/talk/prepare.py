@@ -25,7 +25,10 @@ def prepare(deck: Deck, theme: str, progress: Callable[[int, int], None]) -> str
         shown = []
         for number, scene in enumerate(deck.scenes):
             progress(number, len(deck.scenes))
-            shown.append(asdict(show_scene(scene, theme)))
+            try:
+                shown.append(asdict(show_scene(scene, theme)))
+            except ValueError as error:
+                raise ValueError(f"scene {number + 1}: {error}") from error
         return talk_html(deck.title, shown, theme=theme)
 
     return cache.results().get(("talk", deck, theme), make)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from attnviz.core.cost import layer_cost, meeting_point, score_bytes, step_cost
-from attnviz.core.deck import Scene
+from attnviz.core.deck import Scene, fill_caption
 from attnviz.core.measures import first_token_weight, induction_score, previous_token_score
 from attnviz.core.mentions import split_words
 from attnviz.core.products import fewest_products
@@ -75,12 +75,12 @@ class Stage:
         """The cell that the scene points at."""
         if not (self.scene.query and self.scene.key):
             return None
-        return _place(self.rest, self.scene.query, -1), _place(self.rest, self.scene.key, 0)
+        return word_place(self.rest, self.scene.query, -1), word_place(self.rest, self.scene.key, 0)
 
     @property
     def query(self) -> int:
         """The token that looks: the scene's, else the last."""
-        return _place(self.rest, self.scene.query, -1) if self.scene.query else len(self.rest.tokens) - 1
+        return word_place(self.rest, self.scene.query, -1) if self.scene.query else len(self.rest.tokens) - 1
 
     @property
     def name(self) -> str:
@@ -88,12 +88,19 @@ class Stage:
         return f"L{self.scene.layer} H{self.scene.head}"
 
 
-def _place(trace: Trace, word: str, occurrence: int) -> int:
-    """Return the last token of an occurrence of a word; of a part of a word where no whole one is like it."""
+def word_place(trace: Trace, word: str, occurrence: int) -> int:
+    """Return the last token of an occurrence of a word; of a part of a word where no whole one is like it.
+
+    Raises:
+        ValueError: it isn't there, or was cut off.
+    """
     spans = [span for span in split_words(trace.text) if trace.text[slice(*span)] == word]
     if not spans:
         return word_token(trace, word, occurrence)
-    return tokens_of_span(trace.tokens, spans[occurrence])[-1]
+    tokens = tokens_of_span(trace.tokens, spans[occurrence])
+    if not tokens:
+        raise ValueError(f"the model doesn't see “{word}” there: the text is too long for it, and was cut")
+    return tokens[-1]
 
 
 def show_scene(scene: Scene, theme: str) -> Shown:
@@ -111,9 +118,9 @@ def show_scene(scene: Scene, theme: str) -> Shown:
     for figure, width in zip(figures, SHARES.get(scene.picture, EVEN[len(figures)]), strict=True):
         figure.update_layout(width=width, height=HEIGHT)
     try:
-        caption = scene.caption.format(**numbers)
-    except (KeyError, ValueError, IndexError) as error:
-        raise ValueError(f"the caption of “{scene.title}” asks for {error}, which this picture doesn't have") from error
+        caption = fill_caption(scene.caption, numbers)
+    except ValueError as error:
+        raise ValueError(f"the caption of “{scene.title}”: {error}") from error
     return Shown(
         title=scene.title,
         caption=caption,
@@ -129,6 +136,8 @@ def show_scene(scene: Scene, theme: str) -> Shown:
 def _stage(scene: Scene, theme: str) -> Stage:
     choice = ModelChoice(scene.model)
     rest = cache.get_trace(choice, scene.text, Switches())
+    if len(rest.parts) > 1:
+        raise ValueError(f"“{scene.title}”: {rest.model.title} has several parts, and a scene shows models of one")
     if scene.layer not in rest.layers or scene.head >= rest.heads(scene.layer, part=rest.parts[0]):
         raise ValueError(f"“{scene.title}”: {rest.model.title} has no L{scene.layer} H{scene.head}")
     whole = scene.whole_pass or bool(scene.switches.ablate)
@@ -161,11 +170,15 @@ def _numbers(stage: Stage) -> dict[str, Any]:
 
 def _cell_numbers(stage: Stage) -> dict[str, Any]:
     scene, (query, key) = stage.scene, stage.cell
-    q, k, _ = stage.rest.qkv(scene.layer, scene.head)
-    products = q[query].astype(np.float64) * k[key]
-    return {
+    found = {
         "weight": float(stage.rest.weights(scene.layer, scene.head)[query, key]),
         "weight_after": float(stage.after.weights(scene.layer, scene.head, switches=stage.picture)[query, key]),
+    }
+    if "scores" in stage.rest.model.cannot:
+        return found
+    q, k, _ = stage.rest.qkv(scene.layer, scene.head)
+    products = q[query].astype(np.float64) * k[key]
+    return found | {
         "product": float(products.sum()),
         "score": float(stage.rest.scores(scene.layer, scene.head)[query, key]),
         "few": len(fewest_products(products)),
@@ -186,26 +199,34 @@ def _next_numbers(rest: Trace, after: Trace) -> dict[str, Any]:
 
 def _lead(stage: Stage) -> dict[str, float]:
     """Return the logit of the scene's word minus that of its rival, at rest and under the switches."""
+    one, other = _word_ids(stage)
+    before, after = (trace.next_logits for trace in (stage.rest, stage.after))
+    return {"lead": float(before[one] - before[other]), "lead_after": float(after[one] - after[other])}
+
+
+def _word_ids(stage: Stage) -> tuple[int, int]:
+    """Return the first token of the scene's word and of its rival."""
     from attnviz.models.effects import next_word_token  # here, since it brings transformers
 
     engine = cache.get_engine(ModelChoice(stage.scene.model), lambda sentence: None)
     words = (stage.scene.word, stage.scene.rival)
     one, other = (next_word_token(engine.tokenizer, word, after=stage.scene.text)[0] for word in words)
-    before, after = (trace.next_logits for trace in (stage.rest, stage.after))
-    return {"lead": float(before[one] - before[other]), "lead_after": float(after[one] - after[other])}
+    return one, other
 
 
 def _stripe(stage: Stage) -> dict[str, float]:
-    """Return the mean weight on what followed the same token before, at rest and under the switches."""
+    """Return the mean weight on what followed the same token before, at rest and under the switches.
+
+    Nothing for a text that repeats no token.
+    """
     ids = [token.id for token in stage.rest.tokens]
     scene = stage.scene
     before = stage.rest.weights(scene.layer, scene.head)
     after = stage.after.weights(scene.layer, scene.head, switches=stage.picture)
-    scores = (np.asarray(induction_score(weights, ids)) for weights in (before, after))
-    return {
-        name: float(np.nanmean(score)) if np.isfinite(score).any() else float("nan")
-        for name, score in zip(("stripe", "stripe_after"), scores, strict=True)
-    }
+    scores = [np.asarray(induction_score(weights, ids)) for weights in (before, after)]
+    if not np.isfinite(scores[0]).any():
+        return {}
+    return {name: float(np.nanmean(score)) for name, score in zip(("stripe", "stripe_after"), scores, strict=True)}
 
 
 def _percent(share: float) -> str:
@@ -312,6 +333,28 @@ def _next(stage: Stage) -> list[Any]:
     return [figure]
 
 
+def _two_words(stage: Stage) -> list[Any]:
+    """Draw how likely the scene's word and its rival are as the next one, before and after."""
+    if not (stage.scene.word and stage.scene.rival):
+        raise ValueError(f"“{stage.scene.title}”: the picture “words” needs `word` and `rival`")
+    ids = _word_ids(stage)
+    names = (stage.scene.word, stage.scene.rival)
+    before, after = (
+        [(name, float(trace.next_probabilities()[i])) for name, i in zip(names, ids, strict=True)]
+        for trace in (stage.rest, stage.after)
+    )
+    figure = next_token_bars(
+        before,
+        after if stage.after is not stage.rest else None,
+        names=("as the model is", _switched(stage.scene)),
+        title=f"{stage.scene.text} …",
+        theme=stage.theme,
+        label_size=LABEL,
+        height=HEIGHT,
+    )
+    return [figure]
+
+
 def _switched(scene: Scene) -> str:
     if scene.switches.ablate:
         return _action(scene)
@@ -342,6 +385,7 @@ PICTURES: dict[str, Callable[[Stage], list[Any]]] = {
     "rows": _rows,
     "products": _products,
     "next": _next,
+    "words": _two_words,
     "saturation": _saturation,
 }
 

@@ -1,0 +1,67 @@
+"""The page Talk: shipped decks worked out, scenes saved from other pages, a deck of one's own edited."""
+
+from typing import Any
+
+import pytest
+
+from attnviz.core.deck import Scene, deck_text, read_deck, shipped_decks
+from attnviz.ui.talk.scenes import show_scene
+from tests.ui.test_explore import Open
+
+DECKS = shipped_decks()
+
+
+@pytest.mark.parametrize(
+    "scene", [pytest.param(scene, id=f"{name}: {scene.title}") for name, deck in DECKS.items() for scene in deck.scenes]
+)
+def test_every_shipped_scene_can_be_shown(open_app: Open, scene: Scene) -> None:
+    shown = show_scene(scene, "dark")
+    assert shown.pictures and shown.alt and "{" not in shown.caption
+
+
+def test_numbers_of_captions_are_those_of_the_model(open_app: Open, smollm2: Any) -> None:
+    captions = {scene.title: show_scene(scene, "light").caption for scene in DECKS["ten_minutes"].scenes}
+    scene = DECKS["ten_minutes"].scenes[0]
+    trace = smollm2.trace(scene.text)
+    labels = [token.label for token in trace.tokens]
+    weight = trace.weights(13, 8)[labels.index("·it"), labels.index("·car")]
+    assert f"{weight:.2f}" == "0.81" and "0.81" in captions["What does “it” mean?"]
+    assert "“Paris”: 77.3 %" in captions["… and what becomes of the next word"]
+    assert "rank 338" in captions["… and what becomes of the next word"]
+    assert "rank 12,847" in captions["The causal mask"]
+    assert "5.9 % of rows, without the factor in 80.7 %" in captions["Why divide by the root of d?"]
+
+
+def test_scenes_are_saved_from_explore_and_from_pronouns(open_app: Open) -> None:
+    visitor = open_app(layer="9", head="4", query="6", key="0")
+    visitor.press("save-scene")
+    (scene,) = visitor["own_deck"].scenes
+    assert (scene.picture, scene.layer, scene.head, scene.query, scene.key) == ("map", 9, 4, "she", "Mary")
+    visitor = open_app(page="pronouns", text="Anna told Tom that she had left.", layer="9", head="4")
+    visitor.press("save-scene")
+    (scene,) = visitor["own_deck"].scenes
+    assert (scene.picture, scene.query, scene.key) == ("row", "she", "Anna")
+    assert scene.text == "\nAnna told Tom that she had left."
+    assert show_scene(scene, "light").caption.startswith("L9 H4: 0.")
+
+
+def test_a_deck_of_ones_own_is_edited_as_toml(open_app: Open) -> None:
+    visitor = open_app()
+    visitor.press("save-scene")
+    deck = visitor["own_deck"]
+    visitor = open_app(page="talk", deck="own")
+    assert "Your deck has no scene yet" in visitor.says()
+    visitor.app.session_state["own_deck"] = deck
+    visitor.app.run()
+    text = deck_text(deck).replace(deck.scenes[0].title, "My scene")
+    area = next(area for area in visitor.app.text_area if area.label == "The deck as TOML")
+    area.set_value(text)
+    visitor.press("Apply")
+    assert visitor["own_deck"] == read_deck(text) and "My scene" in visitor.says()
+    next(area for area in visitor.app.text_area if area.label == "The deck as TOML").set_value("[[scene]]")
+    visitor.press("Apply")
+    assert "scene 1: a scene needs a title" in visitor.says() and visitor["own_deck"] == read_deck(text)
+
+
+def test_other_pages_offer_no_scene(open_app: Open) -> None:
+    assert not open_app(page="cost").has("save-scene")
