@@ -119,7 +119,8 @@ def ask_about(
     groups = runs([word for word in wanted if word in seen and word != pronoun])
     words_of_candidates = [word for group in groups for word in group]
     if answer not in words_of_candidates:
-        answer = guess_answer(text, pronoun, words_of_candidates)
+        alone = words_of_candidates[:1] if len(groups) == 1 else []
+        answer = alone[0] if alone else guess_answer(text, pronoun, words_of_candidates)
     return Question(
         text=text,
         lang=language_of(text),
