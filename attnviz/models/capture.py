@@ -62,6 +62,7 @@ class Recorder:
         by_order: True if layers share modules, so that the n-th call of a part is layer n.
         switches: act inside the pass.
         on_layer: called with the number of finished layers; what it raises ends the pass.
+        store: where arrays are kept; None: in one of its own.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Recorder:
         by_order: bool = False,
         switches: Switches | None = None,
         on_layer: Callable[[int], None] | None = None,
+        store: Store | None = None,
     ) -> None:
         self.numbers = numbers
         self.by_order = by_order
@@ -78,7 +80,7 @@ class Recorder:
         self.on_layer = on_layer
         self.calls: list[tuple[str, int]] = []
         self._kept: dict[str, dict[int, _Layer]] = {}
-        self._store = Store()
+        self._store = store or Store()
         self._masks: dict[int, tuple[Any, Mask]] = {}
         self._biases: dict[int, tuple[Any, np.ndarray]] = {}
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from attnviz.models.capture import Recorder, recording
 from attnviz.models.engine import Engine, OnLayer, Records
 from attnviz.models.generate import end_ids
 from attnviz.models.probe import Wiring, forward_inputs, own_maps
+from attnviz.models.store import Store
 from attnviz.models.tokens import label_of, tokenize
 from attnviz.models.torch_cache import TorchRun
 
@@ -33,6 +34,14 @@ class TorchEngine(Engine):
     tokenizer: Any
     wiring: Wiring
     info: ModelInfo
+
+    if TYPE_CHECKING:
+        _spare: list[np.ndarray]  # memory of passes that are forgotten
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        spare: list[np.ndarray] = []
+        object.__setattr__(self, "_spare", spare)
 
     def run_batch(self, ids: Sequence[Sequence[int]], recorder: Recorder) -> None:
         """Run the model once over texts of as many tokens each; the recorder sees their attention.
@@ -78,6 +87,7 @@ class TorchEngine(Engine):
             by_order=self.wiring.by_order,
             switches=switches,
             on_layer=None if on_layer is None else lambda done: on_layer(done, n_layers),
+            store=Store(self._spare),
         )
         with recording(recorder):
             output = self.model(**inputs)

@@ -32,3 +32,22 @@ def test_large_arrays_share_blocks(monkeypatch):
     assert [entry.start for entry in kept] == [0, 100_000, 200_000, 0]
     assert kept[0].block is kept[2].block and kept[3].block is not kept[0].block
     assert len(kept_in.keep(torch.ones(400_000)).block) == 400_000  # larger than a block: one of its own
+
+
+def test_memory_is_used_again_only_when_nobody_looks_at_it():
+    spare = []
+    array = Store(spare).keep(torch.full((100_000,), 7.0)).array()  # the store and its entry are gone, a view is left
+    other = Store(spare).keep(torch.zeros(100_000)).array()
+    assert spare == [] and not np.shares_memory(array, other) and (array == 7).all()
+    address = array.ctypes.data
+    del array
+    assert [memory.ctypes.data for memory in spare] == [address]
+    again = Store(spare).keep(torch.ones(100_000)).array()
+    assert spare == [] and again.ctypes.data == address and (again == 1).all() and (other == 0).all()
+
+
+def test_no_more_than_two_blocks_wait():
+    spare = []
+    kept = [Store(spare).keep(torch.ones(100_000)).array() for _ in range(4)]
+    del kept
+    assert len(spare) == 2
