@@ -246,10 +246,11 @@ def test_heads_known_for_something_are_found_without_occasion(tiny_folder):
 @pytest.mark.slow
 def test_the_induction_head_of_smollm2_is_first():
     words = "copper violin harbour mint ladder cloud spoon winter basket engine marble pencil"
-    result = run(
-        "heads", "--text", f"{words} {words}", "--sort", "induction", "--n", 1, "--known", env={"COLUMNS": "200"}
-    )
-    assert result.exit_code == 0 and "L18 H6" in result.stdout and "what came next last time 0.90" in result.stdout
+    result = run("heads", "--text", f"{words} {words}", "--sort", "induction", "--n", 1, "--known")
+    # A narrow table breaks its sentences over several lines, so only what stands on the first line is looked at.
+    found = re.search(r"^ (L\d+ H\d+) +0\.\d{3} +(0\.\d{3}) +what came next last time", result.stdout, re.MULTILINE)
+    assert result.exit_code == 0 and found is not None
+    assert found[1] == "L18 H6" and float(found[2]) >= 0.85
 
 
 def test_heads_in_other_models_and_wrong_sorts(tiny_folder):
