@@ -6,6 +6,7 @@ from attnviz.ui import controls, state
 from attnviz.ui.about import against_pytorch, guesses, head_card
 from attnviz.ui.all_heads import all_heads
 from attnviz.ui.changes import changes
+from attnviz.ui.explore.tools import tools
 from attnviz.ui.picture import picture
 from attnviz.ui.saturation import saturation
 from attnviz.ui.sentence import sentence_strip
@@ -24,6 +25,7 @@ def explore() -> None:
         controls.head(visit.info)
         all_heads(visit)
     sentence_strip(visit)
+    tools(visit)
     card, next_token = st.columns(2, gap="medium")
     with card:
         head_card(visit)

@@ -20,6 +20,7 @@ LANDING = "Mary bought a car, although she could not drive it"
 PLAIN_TEXT = 1500  # characters of address that a text may take as it is; longer ones are compressed
 PACKED_TEXT = 6000  # beyond that proxies and mail programs cut addresses: the text is left out, and the page says so
 HEATS = ("0.01", "0.03", "0.1", "0.2", "0.5", "1", "2", "5", "10", "30", "100")  # softmax temperatures of the lesson
+PALETTES = ("indigo", "viridis", "cividis", "grey")  # scales of weights, all of them safe for colour-blind eyes
 ALL = -1  # of the tokens of a long text: the whole map, pooled
 LATE = 3.0  # seconds in which a browser hears of a new address, even on a slow line
 MOST_TEXT = 1_000_000  # bytes that a packed text may unfold to
@@ -126,6 +127,20 @@ FIELDS: dict[str, Field] = {
     "query": Field(None, _number),
     "key": Field(None, _number),
     "zoom": Field(ALL, _number),
+    "shows": choice("tokens", "words", "written", "rollout"),
+    "special": _tick(True),
+    "palette": choice("indigo", *PALETTES[1:]),
+    "tool": choice("none", "compare", "find", "lines", "writes"),
+    "find_by": choice("pattern", "like", "drawn", "feeds"),
+    "pattern": Field("induction"),
+    "found_in": choice("known", "here"),
+    "drawn": Field([], _read_heads, _write_tuples),
+    "lines_heads": Field(None, _read_words, _write_words),
+    "versus": choice("head", "text", "model", "switches"),
+    "b_text": Field(""),
+    "b_model": Field(""),
+    "b_layer": Field(None, _number),
+    "b_head": Field(None, _number),
     "step": choice(
         "roles", "scores", "position", "scaling", "mask", "softmax", "weighted_sum", "several_heads", "matches"
     ),
