@@ -1,5 +1,6 @@
 """A trace from arrays that somebody else captured: a user's own hooks, another library. NumPy only."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.masks import Mask, causal_rule, full_mask
 from attnviz.core.trace import LayerMaps, LayerRecord, ModelInfo, Token, Trace
+from attnviz.core.visible import visible
 
 __all__ = ["Layers", "trace_from_arrays"]
 
@@ -60,6 +62,8 @@ def _tokens(tokens: Sequence[str | Token]) -> tuple[Token, ...]:
     found: list[Token] = []
     ids: dict[str, int] = {}
     start = 0
+    if not hasattr(tokens, "__iter__"):
+        raise ValueError(f"tokens must be strings or Tokens, got {type(tokens).__name__}")
     for index, token in enumerate(tokens):
         if isinstance(token, Token):
             found.append(replace(token, index=index))
@@ -67,14 +71,21 @@ def _tokens(tokens: Sequence[str | Token]) -> tuple[Token, ...]:
         if not isinstance(token, str):
             raise ValueError(f"tokens must be strings or Tokens, got {type(token).__name__} at {index}")
         number = ids.setdefault(token, -1 - len(ids))
-        found.append(Token(index, number, token or "␀", token, start, start + len(token), False))
+        found.append(Token(index, number, _label(token), token, start, start + len(token), False))
         start += len(token)
     if not found:
         raise ValueError("there is no token")
     return tuple(found)
 
 
+def _label(token: str) -> str:
+    """Return a string with signs for what leaves no ink; signs that are in it stay, as in labels of another trace."""
+    return re.sub("[^·⏎⇥]+", lambda match: visible(match[0]), token) or "␀"
+
+
 def _numbered(layers: Layers) -> dict[int, ArrayLike]:
+    if not hasattr(layers, "__iter__"):
+        raise ValueError(f"expected an array for each layer, got {type(layers).__name__}")
     if isinstance(layers, Mapping):
         found = {int(number): array for number, array in sorted(layers.items(), key=lambda entry: int(entry[0]))}
         if len(found) < len(layers) or min(found, default=0) < 0:
@@ -90,11 +101,16 @@ def _array(array: ArrayLike, axes: tuple[str, ...], layer: int, what: str) -> ND
     """Return a read-only float32 copy, without the batch axis of 1 that captured arrays often have."""
     if hasattr(array, "detach"):  # a torch tensor: on a graph, on a GPU, or in a precision that NumPy lacks
         array = array.detach().cpu().float().numpy()
-    values = np.array(array, np.float32)
+    try:
+        values = np.array(array, np.float32)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} of layer {layer} must be numbers of shape ({', '.join(axes)}): {error}") from error
     if values.ndim == len(axes) + 1 and len(values) == 1:
         values = values[0]
     if values.ndim != len(axes) or 0 in values.shape:
         raise ValueError(f"{what} of layer {layer} must be ({', '.join(axes)}), got {np.shape(array)}")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{what} of layer {layer} must be finite, got {np.count_nonzero(~np.isfinite(values))} not so")
     values.flags.writeable = False
     return values
 
@@ -104,9 +120,9 @@ def _finished(weights: NDArray[np.float32], causal: bool | None, tokens: tuple[T
     if weights.shape[1:] != (n, n):
         raise ValueError(f"weights of layer {layer} must be (heads, {n}, {n}) for {n} tokens, got {weights.shape}")
     sums = weights.sum(axis=-1)
-    if not np.all(np.isfinite(weights) & (weights >= 0)) or float(sums.max()) > 1 + CLOSE:
+    if not np.all(weights >= 0) or float(sums.max()) > 1 + CLOSE:
         raise ValueError(
-            f"weights of layer {layer} must be finite, at least 0 and sum to at most 1 a row, "
+            f"weights of layer {layer} must be at least 0 and sum to at most 1 a row, "
             f"got sums up to {sums.max():g}"
         )
     ahead = bool(np.triu(weights, k=1).any())

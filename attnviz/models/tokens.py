@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from attnviz.core.trace import Token
-from attnviz.models.visible import as_bytes, visible
+from attnviz.core.visible import as_bytes, visible
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -253,6 +253,8 @@ def new_text(text: str) -> None:
         "word",
         "rival",
         "written",
+        "cost_at",
+        "drawn",
     ):
         chosen[name] = state.FIELDS[name].default
 

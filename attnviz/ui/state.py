@@ -179,7 +179,7 @@ FIELDS: dict[str, Field] = {
     "cost_axes": choice("log", "linear"),
     "cost_bytes": choice("2", "4"),
     "cost_block": Field(None, _number_in(1, 4096)),
-    "cost_at": Field(0, _number),
+    "cost_at": Field(None, _number),
     "written": Field(0, _number_in(0, 64)),
     "writing_topic": choice("steps", "both", "memory", "models"),
     "warmth": choice("0", "0.3", "0.7", "1", "1.5", "2"),
@@ -227,13 +227,19 @@ def restore(page: str = "") -> None:
     st.session_state.address = address
 
 
-def remember() -> None:
-    """Write what differs from its default into the address."""
-    address = {}
+def chosen_address() -> dict[str, str]:
+    """Return what differs from its default, as the address says it: what `remember` writes if nothing else changes."""
+    address: dict[str, str] = {}
     for name, field in FIELDS.items():
         value = st.session_state.get(name, field.default)
         if value != field.default and value is not None:
             address |= pack_text(value) if name == "text" else {name: field.write(value)}
+    return address
+
+
+def remember() -> None:
+    """Write what differs from its default into the address."""
+    address = chosen_address()
     known = st.session_state.get("address")
     if known != address:
         st.query_params.from_dict(address)

@@ -91,7 +91,7 @@ def test_a_published_model_brings_its_sizes(open_part: Callable[..., Page]) -> N
 
 
 def test_the_film_goes_on_and_back(open_part: Callable[..., Page]) -> None:
-    page = open_part("flash", "cost_block=4")
+    page = open_part("flash", "cost_block=4&cost_at=0")
     assert page.evaluate(CELLS, plot("flash-grid")) == [[3, 2, 2], [0, 0, 2], [0, 0, 0]]
     for step in (2, 3, 4, 5):
         page.get_by_role("button", name="Next block").click()

@@ -140,8 +140,9 @@ def test_causal_is_read_from_weights_or_said():
 
 def test_tokens_have_places_and_equal_strings_have_equal_ids():
     trace = Trace.from_arrays(["a", " b", "", " b"], weights=[np.eye(4)[None]])
-    assert trace.text == "a b b" and labels(trace) == ["a", " b", "␀", " b"]
+    assert trace.text == "a b b" and labels(trace) == ["a", "·b", "␀", "·b"]
     assert [(t.index, trace.text[t.start : t.end]) for t in trace.tokens] == [(0, "a"), (1, " b"), (2, ""), (3, " b")]
+    assert labels(Trace.from_arrays(["·b", "\n", "⏎"], weights=[np.eye(3)[None]])) == ["·b", "⏎", "⏎"]
     ids = [token.id for token in trace.tokens]
     assert ids[1] == ids[3] and len(set(ids)) == 3
     taken = Trace.from_arrays([Token(7, 5, "x", "x", 9, 10, True)], weights=[[[[1.0]]]]).tokens[0]
@@ -183,6 +184,10 @@ def test_measures_findings_and_pictures_work_on_it():
         ({"weights": np.zeros((1, 1, 4, 4))}, r"must be \(heads, 5, 5\) for 5 tokens"),
         ({"weights": np.zeros((1, 5, 5))}, r"must be \(heads, queries, keys\)"),
         ({"weights": []}, "there is no layer"),
+        ({"q": 1, "k": 1, "v": [np.full((2, 5, 8), np.inf)] * 2}, "v of layer 0 must be finite, got 80 not so"),
+        ({"weights": [[["a", "b"]]]}, "weights of layer 0 must be numbers of shape"),
+        ({"weights": 0.5}, "an array for each layer, got float"),
+        ({"weights": 1, "tokens": None}, "must be strings or Tokens, got NoneType"),
         ({"weights": {"1": np.zeros((4, 5, 5)), 1: np.zeros((4, 5, 5))}}, "numbers of their own"),
         ({"weights": {-1: np.zeros((4, 5, 5))}}, "from 0 up; got -1"),
         ({"weights": 1, "tokens": []}, "there is no token"),

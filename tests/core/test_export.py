@@ -111,7 +111,7 @@ def test_a_model_of_finished_maps_has_no_scores():
     given = numbers(trace)
     maps, scores, _, _, rows = as_maps(head_csv(given), 4)
     np.testing.assert_array_equal(maps, np.float32(weights[1, 2]))
-    assert np.isneginf(scores).all() and [row["key"] for row in rows[:4]] == ["a", ",", '"', "\n"]
+    assert np.isneginf(scores).all() and [row["key"] for row in rows[:4]] == ["a", ",", '"', "⏎"]
     assert json.loads(head_json(given))["scores"] is None
     assert "scores" not in np.load(io.BytesIO(head_npz(given))).files
 

@@ -204,8 +204,8 @@ def test_the_film_goes_block_by_block_and_keeps_what_a_softmax_needs(open_part: 
     assert_well(visitor)
     trace = visitor.visit.rest
     n = len(trace.tokens)
-    visitor.choose("flash-query", n - 1)
     n_columns = -(-n // 4)
+    assert visitor["flash-query"] == n - 1  # at first the last token is followed
     assert visitor["cost_at"] == (n - 1) // 4 * n_columns
     for _ in range(n_columns - 1):
         visitor.press("Next block")
@@ -229,7 +229,7 @@ def test_the_film_goes_block_by_block_and_keeps_what_a_softmax_needs(open_part: 
 
 
 def test_a_growing_maximum_a_staying_one_and_a_skipped_block_are_told_apart(open_part: Any) -> None:
-    visitor = open_part("flash", cost_block="2")
+    visitor = open_part("flash", cost_block="2", cost_at="0")
     seen = set()
     for step in range(36):
         seen |= {
@@ -255,7 +255,7 @@ def test_another_block_size_starts_again_and_needs_more_at_once(open_part: Any) 
     assert "**2.08 kB** for blocks of 2" in says(visitor)  # (4 x 2 x 64 + 2 x 2 + 2 x 2) x 4 bytes
     visitor.choose("cost_block", 8)
     assert_well(visitor)
-    assert visitor["cost_at"] == 0 and "**8.51 kB** for blocks of 8" in says(visitor)
+    assert visitor["cost_at"] == 2 and "**8.51 kB** for blocks of 8" in says(visitor)  # the last row of 2 x 2
     assert values(visitor, "flash-grid", 0, "z").shape == (2, 2)
 
 

@@ -61,9 +61,10 @@ def _key(visit: Visit, name: str, film: Film) -> tuple:
 
 
 def _place(visit: Visit, film: Film) -> tuple[int, int, list[FlashStep]]:
-    """Return row and column of the block in work, and the steps of its row."""
+    """Return row and column of the block in work, at first the last row's first block, and the steps of its row."""
     chosen, (rows, columns) = st.session_state, film.shape
-    chosen.cost_at = min(chosen.cost_at, rows * columns - 1)
+    start = (rows - 1) * columns  # the last token sees all others, so none of its blocks is left out
+    chosen.cost_at = min(start if chosen.cost_at is None else chosen.cost_at, rows * columns - 1)
     i, j = divmod(chosen.cost_at, columns)
     return i, j, cache.results().get((*_key(visit, "row", film), i), lambda: block_row(film, i))
 
@@ -126,7 +127,7 @@ def _follow(block: int, columns: int) -> None:
 
 
 def _start() -> None:
-    st.session_state.cost_at = 0
+    st.session_state.cost_at = None
 
 
 def _go(step: int) -> None:
