@@ -5,7 +5,7 @@ text says little about a head. The battery gives each pattern its occasion.
 """
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,7 +27,11 @@ __all__ = [
     "closing_to_opening",
     "is_delimiter",
     "known_for",
+    "pattern_targets",
     "score_battery",
+    "score_rows",
+    "stands_out",
+    "usable_rows",
 ]
 
 BATTERY_FILE = Path(__file__).resolve().parents[2] / "assets" / "battery.toml"
@@ -205,12 +209,24 @@ def known_for(scores: BatteryScores, layer: int, head: int) -> list[Known]:
     i = scores.layers.index(layer)
     known = []
     for p, key in enumerate(scores.patterns):
-        score, even, n = float(scores.scores[p, i, head]), float(scores.even[p, i]), int(scores.n[p, i])
-        if n and score - even >= PATTERNS[key].enough * (1 - even):
-            known.append(Known(key, PATTERNS[key].title, score, n))
+        if stands_out(scores, key)[i, head]:
+            known.append(Known(key, PATTERNS[key].title, float(scores.scores[p, i, head]), int(scores.n[p, i])))
     if _CLOSER & {entry.pattern for entry in known}:
         known = [entry for entry in known if entry.pattern != "near"]
     return sorted(known, key=lambda entry: -entry.score)
+
+
+def stands_out(scores: BatteryScores, pattern: str) -> NDArray[np.bool_]:
+    """Return (layers, heads), True where a score is far enough from what equal shares would score to be known for.
+
+    Raises:
+        ValueError: no such pattern in these scores.
+    """
+    if pattern not in scores.patterns:
+        raise ValueError(f"these scores are of {', '.join(scores.patterns)}; got {pattern}")
+    p = scores.patterns.index(pattern)
+    even = scores.even[p][:, None]  # (layers, 1), NaN without a position, which no score reaches
+    return np.asarray(scores.scores[p] - even >= PATTERNS[pattern].enough * (1 - even))
 
 
 def is_delimiter(token: Token) -> bool:
@@ -244,35 +260,30 @@ def closing_to_opening(tokens: Iterable[Token]) -> list[tuple[int, int]]:
     return [(close, start) for close, start in pairs if close != start]
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    values: NDArray[np.float64]  # (heads, positions)
-    even: NDArray[np.float64]  # (positions,)
+def usable_rows(tokens: Sequence[Token]) -> NDArray[np.bool_]:
+    """Return (queries,), True for the queries that patterns are scored on: not the first token, no special one."""
+    return np.array([token.index > 0 and not token.special for token in tokens], bool)
 
 
-def _score_layer(kind: str, trace: Trace, layer: int, part: str | None) -> dict[str, _Rows]:
-    """Return the score of every position that counts, for each pattern that this kind of text gives occasion to."""
-    tokens = trace.tokens_of(part)[1]
-    weights = trace.layer_weights(layer, part=part)  # (heads, queries, keys)
-    allowed = layer_allowed(trace, layer, part=part)[0]  # (queries, keys)
-    usable = np.array([token.index > 0 and not token.special for token in tokens])  # (queries,)
-    seen = np.maximum(allowed.sum(axis=1), 1)  # (queries,)
-    rows = {}
-    for key, pattern in PATTERNS.items():
-        if kind not in pattern.kinds or (key == "next" and trace.causal(layer, part=part)):
-            continue
-        if key == "broad":
-            values, even, counts = attention_entropy(weights, allowed), np.zeros(len(tokens)), usable & (seen >= WIDE)
-        else:
-            targets = _targets(key, tokens) & allowed
-            values, even, counts = weight_on(weights, targets), targets.sum(axis=1) / seen, usable & targets.any(axis=1)
-            counts &= (seen >= WIDE) | (key != "near")
-        rows[key] = _Rows(values[:, counts], even[counts])
-    return rows
+def pattern_targets(key: str, tokens: Sequence[Token]) -> NDArray[np.bool_]:
+    """Return what a pattern says a query should look at; for "broad" nothing, since its score needs no targets.
 
+    Args:
+        key: of PATTERNS.
+        tokens: of the text.
 
-def _targets(key: str, tokens: tuple[Token, ...]) -> NDArray[np.bool_]:
-    """Return (queries, keys), True on what the pattern says a query should look at."""
+    Returns:
+        (queries, keys), True on the targets, whether or not a mask lets the query see them.
+
+    Raises:
+        ValueError: no such pattern.
+
+    >>> tokens = [Token(i, id, "", "", 0, 0, False) for i, id in enumerate([5, 7, 8, 7])]
+    >>> pattern_targets("same", tokens).astype(int).tolist()[3]
+    [0, 1, 0, 0]
+    """
+    if key not in PATTERNS:
+        raise ValueError(f"a pattern is one of {', '.join(PATTERNS)}; got {key}")
     ids = np.array([token.id for token in tokens])
     own = np.arange(len(tokens))
     plain = np.array([not token.special for token in tokens])  # (keys,)
@@ -290,9 +301,59 @@ def _targets(key: str, tokens: tuple[Token, ...]) -> NDArray[np.bool_]:
     if key == "near":
         return (np.abs(own[:, None] - own) <= NEAR) & (own > 0) & plain
     table = np.zeros((len(own), len(own)), bool)
+    if key == "broad":
+        return table
     for close, start in closing_to_opening(tokens):
         table[close, start] = start > 0
     return table
+
+
+def score_rows(
+    key: str,
+    weights: NDArray[np.float32],
+    allowed: NDArray[np.bool_],
+    targets: NDArray[np.bool_],
+    usable: NDArray[np.bool_],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the score of each row of a map for a pattern, what equal shares would score, and which rows count.
+
+    Args:
+        key: of PATTERNS.
+        weights: (heads, rows, keys).
+        allowed: (rows, keys), or (1 or heads, rows, keys) where heads differ in what they may see.
+        targets: (rows, keys) of `pattern_targets`.
+        usable: (rows,) of `usable_rows`.
+
+    Returns:
+        Scores (heads, rows); equal shares and whether a row counts, (..., rows) as `allowed` has them.
+    """
+    seen = np.maximum(allowed.sum(axis=-1), 1)  # (..., rows)
+    if key == "broad":
+        return attention_entropy(weights, allowed), np.zeros(seen.shape), usable & (seen >= WIDE)
+    goals = targets & allowed  # (..., rows, keys)
+    counts = usable & goals.any(axis=-1) & ((seen >= WIDE) | (key != "near"))
+    return weight_on(weights, goals), goals.sum(axis=-1) / seen, counts
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    values: NDArray[np.float64]  # (heads, positions)
+    even: NDArray[np.float64]  # (positions,)
+
+
+def _score_layer(kind: str, trace: Trace, layer: int, part: str | None) -> dict[str, _Rows]:
+    """Return the score of every position that counts, for each pattern that this kind of text gives occasion to."""
+    tokens = trace.tokens_of(part)[1]
+    weights = trace.layer_weights(layer, part=part)  # (heads, queries, keys)
+    allowed = layer_allowed(trace, layer, part=part)[0]  # (queries, keys)
+    usable = usable_rows(tokens)  # (queries,)
+    rows = {}
+    for key, pattern in PATTERNS.items():
+        if kind not in pattern.kinds or (key == "next" and trace.causal(layer, part=part)):
+            continue
+        values, even, counts = score_rows(key, weights, allowed, pattern_targets(key, tokens), usable)
+        rows[key] = _Rows(values[:, counts], even[counts])
+    return rows
 
 
 def _collect(found: dict[tuple[str, int], list[_Rows]], layers: tuple[int, ...]) -> BatteryScores:

@@ -49,6 +49,7 @@ class _Map:
     scale: Scale
     n_masked: int
     n_broken: int
+    n_unpaired: int
 
     @property
     def first_is_aside(self) -> bool:
@@ -79,6 +80,7 @@ def head_map(
     highlight_query: int | None = None,
     marked: Iterable[Cell] = (),
     forbidden: Iterable[Cell] = (),
+    unpaired: ArrayLike | None = None,
     max_labels: int | None = None,
     bar_title: str | None = None,
     title: str = "",
@@ -107,6 +109,8 @@ def head_map(
         highlight_query: index in the text of a query whose row gets a thin outline.
         marked: (query, key) indices in the text of cells to frame.
         forbidden: (query, key) indices in the text of cells that the reader forbade, drawn with a cross.
+        unpaired: (queries, keys) bool, True where the other map of a difference has no such cell: flat grey too, and
+            counted in a note of its own.
         max_labels: print at most so many labels an axis; None: as many as fit without touching.
         bar_title: what the colours measure; None: by `kind`.
         title: plain text.
@@ -121,7 +125,7 @@ def head_map(
         ValueError: shapes don't fit, there are more than 256 rows or columns, or the numbers can't be what `kind` says.
     """
     _check_choice(kind, scale)
-    drawn = _checked_map(weights, query_labels, key_labels, allowed, kind, scale, query_start, key_start)
+    drawn = _checked_map(weights, query_labels, key_labels, allowed, unpaired, kind, scale, query_start, key_start)
     look = theme_of(theme)
     low, high = value_range or _default_range(drawn)
     bar = colour_bar(bar_title or _BAR_TITLES[kind], label_size, low, high, by_root=scale == "sqrt")
@@ -187,6 +191,7 @@ def _checked_map(
     query_labels: Sequence[str],
     key_labels: Sequence[str],
     allowed: ArrayLike | None,
+    unpaired: ArrayLike | None,
     kind: Kind,
     scale: Scale,
     query_start: int,
@@ -194,8 +199,9 @@ def _checked_map(
 ) -> _Map:
     values = np.array(weights, dtype=np.float32)  # a copy: masked cells become NaN below
     visible = np.ones(values.shape, dtype=bool) if allowed is None else np.asarray(allowed, dtype=bool)
+    alone = np.zeros(values.shape, dtype=bool) if unpaired is None else np.asarray(unpaired, dtype=bool)
     expected = (len(query_labels), len(key_labels))
-    if values.shape != expected or visible.shape != expected or 0 in expected:
+    if values.shape != expected or visible.shape != expected or alone.shape != expected or 0 in expected:
         raise ValueError(
             f"the map must have at least one cell and be (queries, keys) = {expected} as the labels say, "
             f"got {values.shape} with allowed {visible.shape}"
@@ -207,14 +213,15 @@ def _checked_map(
         )
     if kind == "scores":
         visible = visible & ~np.isneginf(values)
-    broken = visible & ~np.isfinite(values)
-    values[~visible | broken] = np.nan
+    broken = visible & ~alone & ~np.isfinite(values)
+    values[~visible | alone | broken] = np.nan
     if kind == "weights" and np.any((values < -1e-4) | (values > 1.01)):  # room for half precision
         raise ValueError(
             f"weights lie between 0 and 1, got {np.nanmin(values):.3g} to {np.nanmax(values):.3g}; for numbers before "
             'the softmax pass kind="scores", for differences kind="difference"'
         )
-    counts = {"n_masked": int(np.count_nonzero(~visible)), "n_broken": int(np.count_nonzero(broken))}
+    left_out = {"n_masked": ~visible & ~alone, "n_broken": broken, "n_unpaired": alone}
+    counts = {name: int(np.count_nonzero(cells)) for name, cells in left_out.items()}
     return _Map(values, query_labels, key_labels, query_start, key_start, kind, scale, **counts)
 
 
@@ -288,6 +295,8 @@ def _notes(drawn: _Map, low: float, high: float) -> list[str]:
         notes.append("The two maps are equal: every difference is 0.")
     if drawn.kind != "weights":
         notes += beyond_colours(drawn.values, low, high)
+    if drawn.n_unpaired:
+        notes.append(f"Grey as well: {drawn.n_unpaired} cells that only one map has.")
     if drawn.n_broken:
         notes.append(f"Left blank: allowed cells that are not finite numbers, {drawn.n_broken} of them.")
     return notes

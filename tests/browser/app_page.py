@@ -170,8 +170,10 @@ def watched(context: BrowserContext) -> Iterator[None]:
         page.on("websocket", lambda socket: urlparse(socket.url).hostname == "127.0.0.1" or faults.append(socket.url))
         page.on("pageerror", lambda error: faults.append(str(error)))
 
-    context.on("request", look_at_request)
-    context.on("console", look_at_message)
-    context.on("page", look_at_page)
+    listeners = {"request": look_at_request, "console": look_at_message, "page": look_at_page}
+    for event, look in listeners.items():
+        context.on(event, look)
     yield
+    for event, look in listeners.items():
+        context.remove_listener(event, look)
     assert faults == []

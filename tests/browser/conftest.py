@@ -27,6 +27,7 @@ CHROMIUM_FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--process-per-site",  # one process for all tabs of the app, which then needn't compile its scripts for each test
 )
 
 
@@ -91,15 +92,40 @@ def browser(chromium_path: str) -> Iterator[Browser]:
         chromium.close()
 
 
+@pytest.fixture(scope="package")
+def warm_contexts(browser: Browser, app_url: str) -> Iterator[dict[str, BrowserContext]]:
+    """Open a light and a dark context that last; a tab in each keeps the process with the app's compiled scripts."""
+    contexts = {}
+    for scheme in ("light", "dark"):
+        contexts[scheme] = browser.new_context(
+            viewport={"width": 1280, "height": 900},
+            color_scheme=scheme,
+            permissions=["clipboard-read", "clipboard-write"],
+        )
+        contexts[scheme].set_default_timeout(PAGE_SECONDS * 1000)
+        contexts[scheme].new_page().goto(f"{app_url}/_stcore/health")
+    yield contexts
+    for context in contexts.values():
+        context.close()
+
+
 @pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """Open a visitor of its own, with nothing stored: 1280 x 900, light, allowed to use the clipboard."""
-    context = browser.new_context(
-        viewport={"width": 1280, "height": 900}, color_scheme="light", permissions=["clipboard-read", "clipboard-write"]
-    )
-    context.set_default_timeout(PAGE_SECONDS * 1000)
-    yield context
-    context.close()
+def contexts(warm_contexts: dict[str, BrowserContext]) -> Iterator[dict[str, BrowserContext]]:
+    """Return the contexts by colour scheme, with nothing stored; what a test opens in them is closed after it."""
+    yield warm_contexts
+    for context in warm_contexts.values():
+        kept, *opened = context.pages
+        for page in opened:
+            page.close()
+        context.set_offline(False)
+        context.clear_cookies()
+        kept.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+
+
+@pytest.fixture
+def context(contexts: dict[str, BrowserContext]) -> BrowserContext:
+    """Return the light context: 1280 x 900, allowed to use the clipboard; each tab in it is a visitor of its own."""
+    return contexts["light"]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlparse
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 import attnviz
 from attnviz.core.step import Step
@@ -22,7 +22,7 @@ Open = Callable[..., Page]
 
 
 @pytest.fixture
-def open_page(browser: Browser, app_url: str) -> Iterator[Open]:
+def open_page(context: BrowserContext, app_url: str) -> Iterator[Open]:
     """Return a function that opens the page as a new visitor; fail if a page breaks or asks another host."""
     expect.set_options(timeout=PATIENCE)
     pages: list[Page] = []
@@ -33,8 +33,6 @@ def open_page(browser: Browser, app_url: str) -> Iterator[Open]:
             faults.append(url)
 
     def visit(address: str = f"model=untrained&layer=0&head=0&text={quote(TEXT)}") -> Page:
-        context = browser.new_context(viewport={"width": 1280, "height": 900})
-        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("request", lambda request: look_at(request.url))
@@ -47,7 +45,6 @@ def open_page(browser: Browser, app_url: str) -> Iterator[Open]:
     yield visit
     for page in pages:
         assert_no_error_box(page)
-        page.context.close()
     expect.set_options(timeout=5_000)
     assert faults == []
 

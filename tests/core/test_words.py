@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 
 from attnviz.core.shuffled import Followed, followed, followed_by_heads, overlap
 from attnviz.core.trace import Token
-from attnviz.core.words import merge_words, shuffle_words, word_of_tokens, word_spans
+from attnviz.core.words import (
+    item_of_tokens,
+    merge_words,
+    shuffle_words,
+    token_items,
+    weight_on,
+    word_items,
+    word_of_tokens,
+    word_spans,
+)
 
 TEXT = "Mary bought a car,  although she\ncould not drive it "
 
@@ -78,6 +87,88 @@ def test_merged_rows_keep_their_weight():
     partly = merge_words(weights, np.where(words == 1, -1, words), 4)
     np.testing.assert_allclose(partly[1], 0)
     np.testing.assert_allclose(partly[:, 1], 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("東京 is big", ["東", "京", "is", "big"]),
+        ("ひらがな", list("ひらがな")),
+        ("東京。大阪", ["東", "京", "。", "大", "阪"]),
+        ("서울은 크다", ["서울은", "크다"]),  # Korean has spaces
+        ("กรุงเทพ ใหญ่", ["กรุงเทพ", "ใหญ่"]),  # Thai has none between words: a run stays whole
+        ("naïve, 𠀀!", ["naïve,", "𠀀", "!"]),
+    ],
+)
+def test_words_of_scripts_without_spaces(text, words):
+    assert [text[start:end] for start, end in word_spans(text, characters=True)] == words
+
+
+@pytest.mark.parametrize("name", ["smollm2", "minilm"])
+@pytest.mark.parametrize("text", [TEXT + "unbelievably", "東京は big 大きい city", "a\n\nb  c😀d"])
+def test_every_token_is_in_one_item_and_special_ones_stay_alone(name, text, request):
+    tokens = request.getfixturevalue(name).trace(text).tokens
+    items = word_items(tokens)
+    assert [token for item in items for token in item.tokens] == list(range(len(tokens)))
+    for item in items:
+        here = [tokens[i] for i in item.tokens]
+        assert (item.kind == "special") == here[0].special
+        if item.kind == "word":
+            assert item.label == text[here[0].start : here[-1].end].strip() != ""
+        else:
+            assert len(here) == 1 and (here[0].special or not here[0].text.strip())
+    words = [item.label for item in items if item.kind == "word"]
+    if text.startswith(TEXT):
+        assert words == text.split()
+
+
+@pytest.mark.parametrize(("name", "layer", "head"), [("smollm2", 13, 8), ("minilm", 2, 3)])
+def test_merged_weights_are_those_of_a_plain_loop(name, layer, head, request):
+    trace = request.getfixturevalue(name).trace("Unbelievably, the antidisestablishmentarian's\ncar broke")
+    items = word_items(trace.tokens)
+    weights = trace.weights(layer, head)
+    places = item_of_tokens(items, len(trace.tokens))
+    merged = merge_words(weights, places, len(items))
+    assert max(len(item.tokens) for item in items) > 2
+    for row, query in enumerate(items):
+        for column, key in enumerate(items):
+            total = 0.0
+            for q in query.tokens:
+                for k in key.tokens:
+                    total += float(weights[q, k])
+            assert merged[row, column] == pytest.approx(total / len(query.tokens), abs=1e-6)
+    np.testing.assert_allclose(merged.sum(axis=1), 1, atol=1e-5)
+    space = [item.kind != "word" for item in items]
+    np.testing.assert_allclose(merged[:, np.logical_not(space)].sum(axis=1).mean() + weight_on(merged, space), 1)
+    # some of the queries, all of the keys
+    part = merge_words(weights[3:6], [0, 1, 1], 2, (places, len(items)))
+    np.testing.assert_allclose(part[1].sum(), 1, atol=1e-5)
+    np.testing.assert_allclose(part[1] * 2, merge_words(weights[4:6], [0, 0], 1, (places, len(items)))[0] * 2)
+
+
+def test_tokens_as_items(minilm):
+    tokens = minilm.trace("one two").tokens
+    assert [(item.label, item.tokens, item.kind) for item in token_items(tokens)] == [
+        ("[CLS]", (0,), "special"),
+        ("one", (1,), "word"),
+        ("two", (2,), "word"),
+        ("[SEP]", (3,), "special"),
+    ]
+    assert item_of_tokens(token_items(tokens)[1:3], 4).tolist() == [-1, 0, 1, -1]
+
+
+def test_a_special_token_parts_a_word():
+    tokens = [
+        Token(0, 0, "a", "a", 0, 1, False),
+        Token(1, 0, "<s>", "<s>", 1, 4, True),
+        Token(2, 0, "b", "b", 4, 5, False),
+    ]
+    assert [(item.label, item.tokens) for item in word_items(tokens)] == [("a", (0,)), ("<s>", (1,)), ("b", (2,))]
+
+
+def test_weight_on_columns():
+    assert weight_on([[0.2, 0.8], [0.6, 0.4]], [True, False]) == pytest.approx(0.4)
+    assert weight_on(np.zeros((0, 2)), [True, False]) == 0
 
 
 def moved_with_words(weights, order):

@@ -75,6 +75,18 @@ def test_difference_states_its_symmetric_range():
     assert colour_at(trace, 0) == THEMES["light"].below[0] == THEMES["light"].above[0]
 
 
+def test_cells_that_only_one_map_has_are_grey_and_counted_apart():
+    weights, allowed, _ = causal_map(4)
+    unpaired = np.zeros((4, 4), bool)
+    unpaired[2] = unpaired[:, 2] = True
+    figure = head_map(weights - 0.5, labels(4), labels(4), allowed=allowed, kind="difference", unpaired=unpaired)
+    np.testing.assert_array_equal(np.isnan(figure.data[0].z), ~allowed | unpaired)
+    assert figure.layout.meta["notes"] == ["Grey as well: 7 cells that only one map has."]
+    assert "Forbidden by the mask: 3 cells." in figure.layout.meta["alt"]  # 6 above the diagonal, 3 of them unpaired
+    with pytest.raises(ValueError, match="shape|labels say"):
+        head_map(weights, labels(4), labels(4), kind="difference", unpaired=unpaired[:3])
+
+
 def test_equal_maps_are_said_to_be_equal():
     figure = head_map(np.zeros((2, 2)), ["a", "b"], ["a", "b"], kind="difference")
     assert figure.layout.meta["notes"] == ["The two maps are equal: every difference is 0."]

@@ -1,7 +1,30 @@
-"""Heads found by what they do."""
+"""Heads found by what they do: by a pattern, like the selected one, by drawing, and by what they feed on."""
 
+import streamlit as st
+
+from attnviz.ui.explore.find_drawn import by_drawing
+from attnviz.ui.explore.find_feeds import fed_by_this
+from attnviz.ui.explore.find_like import like_this
+from attnviz.ui.explore.find_pattern import by_pattern
 from attnviz.ui.visit import Visit
+
+WAYS = {
+    "pattern": "by a pattern",
+    "like": "like the selected head",
+    "drawn": "by drawing",
+    "feeds": "fed by the selected head",
+}
+DRAW = {"pattern": by_pattern, "like": like_this, "drawn": by_drawing, "feeds": fed_by_this}
 
 
 def find(visit: Visit) -> None:
-    """Draw the tool."""
+    """Show the four ways to find heads, and what the chosen one finds: a picture, and a list of heads beside it."""
+    st.segmented_control(
+        "Find heads",
+        list(WAYS),
+        key="find_by",
+        persist_state="session",
+        required=True,
+        format_func=WAYS.get,
+    )
+    DRAW[st.session_state.find_by](visit)

@@ -9,7 +9,7 @@ from attnviz.ui.explore.writes import writes
 from attnviz.ui.visit import Visit
 
 TOOLS = {
-    "none": "close",
+    "none": "nothing",
     "compare": "Compare",
     "find": "Find heads",
     "lines": "Heads as lines",
