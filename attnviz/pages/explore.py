@@ -27,14 +27,14 @@ def explore() -> None:
     sentence_strip(visit)
     tools(visit)
     card, next_token = st.columns(2, gap="medium")
-    with card:
-        head_card(visit)
     with next_token:
         guesses(visit)
     if visit.switched:
         changes(visit)
     saturation(visit)
     state.remember()
+    with card:  # last, since a model's first reading of the reference texts takes seconds
+        head_card(visit)
 
 
 explore()
