@@ -2,9 +2,13 @@
 
 import streamlit as st
 
+import attnviz.figures  # noqa: F401  whole, before anything takes a part: two first visitors at once would trip over it
 from attnviz.ui import controls, state
+from attnviz.ui.palette import picker as palette_picker
 from attnviz.ui.pronouns import examples as pronouns
-from attnviz.ui.talk.own import PAGES_WITH_SCENES, save_button
+from attnviz.ui.share import share
+from attnviz.ui.talk.own import PAGES_WITH_SCENES, PAGES_WITHOUT_VISIT, save_button
+from attnviz.ui.tour import help_row, tour
 from attnviz.ui.visit import open_visit
 
 st.set_page_config(page_title="attnviz", page_icon="assets/icon.svg", layout="wide")
@@ -21,32 +25,35 @@ page = st.navigation(
     position="top",
 )
 state.restore(page.url_path)
-
+tour(page.url_path)
 controls.sentence()
 examples = st.container()
 notes = st.container()
 with st.sidebar:
+    help_row()
     loaded = controls.model()
-if loaded is None:
-    st.stop()
-choice, info = loaded
-with st.sidebar:
-    switches, about = st.container(), st.container()
+    switches, saving, sharing, about = (st.container() for _ in range(4))
 try:
-    visit = open_visit(choice, info)
+    visit = open_visit(*loaded) if loaded else None
 except ValueError as error:
-    st.error(controls.as_sentence(str(error)))
     visit = None
+    if page.url_path not in PAGES_WITHOUT_VISIT:
+        st.error(controls.as_sentence(str(error)))
 for sentence in state.take_notes():
     notes.info(controls.plain(sentence))
-if visit is not None:
-    page.run()
-with switches:
-    controls.switches(info, visit and visit.scale)
-    if visit is not None and page.url_path in PAGES_WITH_SCENES:
+if page.url_path in PAGES_WITH_SCENES:
+    with saving:  # before the page, which may work for long
         save_button(visit)
-with about:
-    controls.about_model(info)
-with examples:
-    (pronouns.examples_row if page.url_path == "pronouns" else controls.examples_row)()
+if loaded is not None:
+    with switches:
+        controls.switches(loaded[1], visit and visit.scale)
+    with about:
+        palette_picker()
+        controls.about_model(loaded[1])
+    with examples:
+        (pronouns.examples_row if page.url_path == "pronouns" else controls.examples_row)()
+if visit is not None or page.url_path in PAGES_WITHOUT_VISIT:
+    page.run()
 state.remember()
+with sharing:
+    share()

@@ -3,9 +3,9 @@
 const rgbOf = (hex) => [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
 const css = (rgb) => `rgb(${rgb[0]}, ${rgb[1]}, ${rgb[2]})`;
 
-// [red, green, blue] of a weight from 0 to 1, on the scale that the app's charts use.
-function weightColour(theme, weight) {
-  const stops = PALETTE[theme].weight;
+// [red, green, blue] of a weight from 0 to 1, on one of the scales that the app's charts use.
+function weightColour(theme, weight, scale = "indigo") {
+  const stops = PALETTE[theme].weight[scale];
   const place = Math.min(1, Math.max(0, weight)) * (stops.length - 1);
   const lower = Math.min(stops.length - 2, Math.floor(place));
   const [from, to] = [rgbOf(stops[lower]), rgbOf(stops[lower + 1])];
@@ -32,10 +32,11 @@ function pageTheme(element) {
 }
 
 // Give a component the colours of the page's theme, as custom properties for its style sheet, and return the theme.
-function dress(element) {
+function dress(element, scale = "indigo") {
   const theme = pageTheme(element);
   element.dataset.theme = theme;
-  for (const name of ["masked", "mark", "rule", "bar"]) element.style.setProperty(`--${name}`, PALETTE[theme][name]);
+  for (const name of ["masked", "rule", "bar"]) element.style.setProperty(`--${name}`, PALETTE[theme][name]);
+  element.style.setProperty("--mark", PALETTE[theme].mark[scale]);
   return theme;
 }
 

@@ -32,7 +32,6 @@ async function show(view, data) {
     if (signal.aborted) return;
     Object.assign(view, { data, bytes, painted: null });
   }
-  view.theme = dress(view.nodes.overview);
   view.measure = null;
   heed(view);
 }
@@ -40,9 +39,14 @@ async function show(view, data) {
 // Take over what Python says beside the picture: the measure, the order, the selection, the theme it knows of.
 function heed(view) {
   const { key } = view.data;
-  const { selected, seen, theme, label } = (view.note = readNote(key, "selection"));
+  const { selected, seen, theme, label, palette } = (view.note = readNote(key, "selection"));
   if ((seen ?? 0) >= view.sent) view.selected = tileOf(view, selected);
   view.label = label;
+  if (!view.measure || view.palette !== palette) {
+    view.palette = palette;
+    view.theme = dress(view.nodes.overview, palette);
+    view.measure = null;
+  }
   if (theme !== undefined && theme !== view.theme && view.reported !== view.theme) {
     view.reported = view.theme;
     view.send("theme", view.theme);
@@ -189,7 +193,7 @@ function drawTile(view, pen, tile, mosaic, colours) {
 // smoothly to the thumbnail's size, so that all cells of a thumbnail look equally wide.
 function enlargedMosaic(view, times) {
   const { data } = view;
-  const name = `${view.theme} ${times}`;
+  const name = `${view.theme} ${view.palette} ${times}`;
   if (view.painted?.name === name) return view.painted;
   const small = document.createElement("canvas");
   small.width = data.columns * data.thumb;
@@ -207,11 +211,11 @@ function enlargedMosaic(view, times) {
 
 function colouredPixels(view, width, height) {
   const { levels } = view.data;
-  const palette = Array.from({ length: levels }, (_, level) => weightColour(view.theme, level / (levels - 1)));
-  palette.push(rgbOf(PALETTE[view.theme].masked));
+  const shade = (level) => weightColour(view.theme, level / (levels - 1), view.palette);
+  const colours = [...Array.from({ length: levels }, (_, level) => shade(level)), rgbOf(PALETTE[view.theme].masked)];
   const pixels = new ImageData(width, height);
   view.bytes.forEach((level, i) => {
-    pixels.data.set(palette[level], 4 * i);
+    pixels.data.set(colours[level], 4 * i);
     pixels.data[4 * i + 3] = 255;
   });
   return pixels;

@@ -23,15 +23,20 @@ async function show(view, data) {
     if (signal.aborted) return;
     Object.assign(view, { data, bits, weights: new Uint16Array(bytes.buffer), keys: data.keyLabels ?? data.labels });
   }
-  view.theme = dress(view.strip);
-  view.shades = shadeTable(view.theme);
+  view.dressed = null;
   heed(view, true);
 }
 
 // Take over what Python says beside the weights: how to draw, and which token is pinned.
 function heed(view, fresh = false) {
   const { data } = view;
-  const note = (view.note = { mode: "shade", direction: DIRECTIONS[0], ...readNote(data.key, "strip") });
+  const note = { mode: "shade", direction: DIRECTIONS[0], palette: "indigo", ...readNote(data.key, "strip") };
+  view.note = note;
+  if (view.dressed !== note.palette) {
+    Object.assign(view, { dressed: note.palette, theme: dress(view.strip, note.palette) });
+    view.shades = shadeTable(view);
+    fresh = true;
+  }
   if ((note.seen ?? 0) >= view.sent) view.pinned = known(view, note.pinned);
   if (view.asked !== note.direction) view.direction = view.asked = note.direction;
   const words = JSON.stringify([note.mode, data.labels, data.texts, data.special, data.keyLabels]);
@@ -53,18 +58,18 @@ function refresh(view, words) {
     button.setAttribute("aria-checked", chosen);
     button.tabIndex = chosen ? 0 : -1;
   });
-  const stops = Array.from({ length: 9 }, (_, i) => css(weightColour(view.theme, i / 8)));
+  const stops = Array.from({ length: 9 }, (_, i) => css(weightColour(view.theme, i / 8, view.dressed)));
   view.strip.querySelector(".ramp").style.background = `linear-gradient(to right, ${stops.join(", ")})`;
   view.strip.querySelector(".masked-key").hidden = !view.data.causal && !view.bits;
 }
 
 const known = (view, index) => (Number.isInteger(index) && index < view.data.labels.length ? index : null);
 
-// Text colour for each shade: whichever of the page's dark and light reads better on it.
-function shadeTable(theme) {
+// Text colour for each shade: whichever of black and white reads better on it, with a contrast of 4.5 at least.
+function shadeTable({ theme, dressed }) {
   return Array.from({ length: SHADES }, (_, level) => {
-    const fill = weightColour(theme, level / (SHADES - 1));
-    const text = luminance(fill) > 0.18 ? "#16181d" : "#ffffff";
+    const fill = weightColour(theme, level / (SHADES - 1), dressed);
+    const text = luminance(fill) > 0.179 ? "#000000" : "#ffffff";
     return { fill: css(fill), text };
   });
 }
@@ -209,7 +214,7 @@ function paint(view) {
 
 function shade(view, element, value) {
   const level = value === undefined ? "" : value < 0 ? "masked" : Math.round(value * (SHADES - 1));
-  const state = `${level} ${view.theme}`;
+  const state = `${level} ${view.theme} ${view.dressed}`;
   if (element.state === state) return;
   element.state = state;
   const look = view.shades[level];

@@ -122,8 +122,7 @@ def _finished(weights: NDArray[np.float32], causal: bool | None, tokens: tuple[T
     sums = weights.sum(axis=-1)
     if not np.all(weights >= 0) or float(sums.max()) > 1 + CLOSE:
         raise ValueError(
-            f"weights of layer {layer} must be at least 0 and sum to at most 1 a row, "
-            f"got sums up to {sums.max():g}"
+            f"weights of layer {layer} must be at least 0 and sum to at most 1 a row, got sums up to {sums.max():g}"
         )
     ahead = bool(np.triu(weights, k=1).any())
     if causal and ahead:

@@ -27,9 +27,16 @@ PICTURES = {
     "saturation": "the largest weight of every row of every head, with and without the factor",
     "cost": "what a layer's parts cost, over the length of the text",
     "step_cost": "what one more token costs, with the KV cache and without",
-    "scores_memory": "what the score matrices of a model take, over the length of the text",
+    "scores_memory": "what score matrices take, over the length of the text",
+    "link": "an address as a QR code",
 }
 MOST_SCENES = 100
+PRECISIONS = ("float32", "bfloat16", "float16")
+ENGINES = ("torch", "numpy")
+LONGEST_LINK = 1000  # characters: more would be a QR code too fine to read from a seat
+TEXTS = (
+    "title", "caption", "text", "model", "query", "key", "word", "rival", "question", "notes", "sizes_of", "link",
+)  # fmt: skip
 SPEC = re.compile(r"[+,]{0,2}(\.\d{1,2})?[a-zA-Z%]?")  # how a number may be written: a width would let it fill memory
 
 
@@ -40,12 +47,18 @@ class Scene:
     Attributes:
         title: above the picture; `caption`: below it, `{names}` become numbers worked out from the picture.
         picture: one of PICTURES.
-        text: what the model reads; `model`: by its name; `layer`, `head`: what to look at.
-        other: (layer, head) of a second head, for "rows".
-        query, key: words of the text, the cell to point at: the query's last occurrence, the key's first.
+        text: what the model reads; `model`: by its name, in which `precision`, computed by which `engine`.
+        layer, head: what to look at; `other`: (layer, head) of a second head, for "rows".
+        query, key: words of the text, the cell to point at.
+        query_at, key_at: which occurrence of the word, from 0; None: the query's last, the key's first. Without a word
+            it is the token's position in the text.
         word, rival: two next words whose logits are compared, {lead} and {lead_after} in the caption.
-        last: how many tokens of the text's end to show; 0: all of them.
+        last: how many tokens of the text's end to show; 0: as many as fit.
         switches: what is switched in "before_after" and "next"; `whole_pass`: they act in every layer.
+        sizes_of: a published model whose cost is drawn; `sizes`: (width, heads, heads that share a key/value head,
+            layers) of a model of one's own instead; neither: what the picture takes by itself.
+        tokens: the length that the caption of a cost speaks of, 0: the picture's own; `number_bytes`: of each score.
+        link: the address of a "link", http or https.
         question: asked first, the picture comes at the next key; `notes`: for the speaker; `minutes`: to spend.
     """
 
@@ -54,16 +67,25 @@ class Scene:
     picture: str = "map"
     text: str = ""
     model: str = "smollm2"
+    precision: str = "float32"
+    engine: str = "torch"
     layer: int = 0
     head: int = 0
     other: tuple[int, int] | None = None
     query: str = ""
+    query_at: int | None = None
     key: str = ""
+    key_at: int | None = None
     word: str = ""
     rival: str = ""
     last: int = 0
     switches: Switches = Switches()
     whole_pass: bool = True
+    sizes_of: str = ""
+    sizes: tuple[int, int, int, int] | None = None
+    tokens: int = 0
+    number_bytes: int = 2
+    link: str = ""
     question: str = ""
     notes: str = ""
     minutes: float = 1.0
@@ -172,10 +194,37 @@ def _scene(entry: Any) -> Scene:
     if not isinstance(entry, Mapping):
         raise ValueError("expected a table of settings")
     values = dict(entry)
-    switches = Switches(
-        causal={None: None, "own": None, "on": True, "off": False}[
-            _word(values.pop("causal", None), ("own", "on", "off"))
-        ],
+    switches = _read_switches(values)
+    known = [entry.name for entry in fields(Scene) if entry.name != "switches"]
+    unknown = sorted(set(values) - set(known))
+    if unknown:
+        raise ValueError(f"a scene has no {', '.join(unknown)}; it has {', '.join(known)}")
+    for name in ("title", "caption"):
+        if name not in values:
+            raise ValueError(f"a scene needs a {name}")
+    for name in set(TEXTS) & set(values):
+        if not isinstance(values[name], str):
+            raise ValueError(f"{name} must be a text, got {values[name]!r}")
+    for name, options in (("picture", tuple(PICTURES)), ("precision", PRECISIONS), ("engine", ENGINES)):
+        _one_of(name, values.get(name, options[0]), options)
+    for name in {"layer", "head", "last", "query_at", "key_at", "tokens"} & set(values):
+        _whole(name, values[name], 0)
+    for name, size in (("other", 2), ("sizes", 4)):
+        if name in values:
+            values[name] = _wholes(name, values[name], size, 0 if name == "other" else 1)
+    _one_of("number_bytes", values.get("number_bytes", 2), (2, 4))
+    _tick("whole_pass", values.get("whole_pass", True))
+    _check_minutes(values.get("minutes", 1.0))
+    _check_link(values)
+    return Scene(**values, switches=switches)
+
+
+def _read_switches(values: dict[str, Any]) -> Switches:
+    """Take the switches out of a scene's settings."""
+    causal = values.pop("causal", "own")
+    _one_of("causal", causal, ("own", "on", "off"))
+    return Switches(
+        causal={"own": None, "on": True, "off": False}[causal],
         scaled=_tick("scaled", values.pop("scaled", True)),
         temperature=float(values.pop("temperature", 1.0)),
         ablate=frozenset((int(layer), int(head)) for layer, head in values.pop("off", [])),
@@ -183,28 +232,34 @@ def _scene(entry: Any) -> Scene:
             (_all(layer), _all(head), int(query), int(key)) for layer, head, query, key in values.pop("forbid", [])
         ),
     )
-    known = {entry.name: entry for entry in fields(Scene) if entry.name != "switches"}
-    unknown = sorted(set(values) - set(known))
-    if unknown:
-        raise ValueError(f"a scene has no {', '.join(unknown)}; it has {', '.join(known)}")
-    for name in ("title", "caption"):
-        if name not in values:
-            raise ValueError(f"a scene needs a {name}")
-    if values.get("picture", "map") not in list(PICTURES):
-        raise ValueError(f"picture is one of {', '.join(PICTURES)}; got {values['picture']!r}")
-    if "other" in values:
-        layer, head = values["other"]
-        values["other"] = (int(layer), int(head))
-    for name in ("title", "caption", "text", "model", "query", "key", "word", "rival", "question", "notes"):
-        if not isinstance(values.get(name, ""), str):
-            raise ValueError(f"{name} must be a text, got {values[name]!r}")
-    for name in ("layer", "head", "last"):
-        value = values.get(name, 0)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise ValueError(f"{name} must be a whole number from 0, got {value!r}")
-    _tick("whole_pass", values.get("whole_pass", True))
-    _check_minutes(values.get("minutes", 1.0))
-    return Scene(**values, switches=switches)
+
+
+def _one_of(name: str, value: Any, options: tuple[Any, ...]) -> None:
+    if isinstance(value, bool) or value not in options:
+        raise ValueError(f"{name} is one of {', '.join(map(str, options))}; got {value!r}")
+
+
+def _whole(name: str, value: Any, lowest: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
+        raise ValueError(f"{name} must be a whole number from {lowest}, got {value!r}")
+
+
+def _wholes(name: str, value: Any, size: int, lowest: int) -> tuple[int, ...]:
+    if not isinstance(value, list) or len(value) != size:
+        raise ValueError(f"{name} must be a list of {size} numbers, got {value!r}")
+    for number in value:
+        _whole(f"each number of {name}", number, lowest)
+    return tuple(value)
+
+
+def _check_link(values: Mapping[str, Any]) -> None:
+    link = values.get("link", "")
+    if link and not re.fullmatch(r"https?://[^\s/]\S*", link):
+        raise ValueError(f"link must be an address that begins with http:// or https://, got {link!r}")
+    if len(link) > LONGEST_LINK:
+        raise ValueError(f"link must have at most {LONGEST_LINK:,} characters, got {len(link):,}")
+    if values.get("picture") == "link" and not link:
+        raise ValueError("the picture “link” needs a link")
 
 
 def _tick(name: str, value: Any) -> bool:
@@ -216,12 +271,6 @@ def _tick(name: str, value: Any) -> bool:
 def _check_minutes(value: Any) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not (math.isfinite(value) and value >= 0):
         raise ValueError(f"minutes must be a number from 0, got {value!r}")
-
-
-def _word(value: Any, allowed: tuple[str, ...]) -> Any:
-    if value is not None and value not in allowed:
-        raise ValueError(f"causal is one of {', '.join(allowed)}; got {value!r}")
-    return value
 
 
 def _all(value: Any) -> int | None:

@@ -1,5 +1,7 @@
 """One head's numbers as files: CSV, JSON, NPZ, and a Python script that computes them again. NumPy only.
 
+Tables of other pictures: `export_table.py`.
+
 Every file says what it is of: text, tokens, model, revision, engine, switches, layer, head and the version of attnviz.
 """
 
@@ -17,7 +19,19 @@ from numpy.typing import NDArray
 from attnviz.core.switches import Switches
 from attnviz.core.trace import LayerMaps, Token, Trace
 
-__all__ = ["CSV_COLUMNS", "HeadNumbers", "file_name", "head_csv", "head_json", "head_npz", "head_numbers", "script"]
+__all__ = [
+    "CSV_COLUMNS",
+    "HeadNumbers",
+    "about_trace",
+    "file_name",
+    "head_csv",
+    "head_json",
+    "head_npz",
+    "head_numbers",
+    "npz_entry",
+    "picture_file_name",
+    "script",
+]
 
 CSV_COLUMNS = ("query_index", "query", "key_index", "key", "allowed", "weight", "score", "about")
 MOST_WORDS = 4  # of the text in a file's name
@@ -80,8 +94,46 @@ def head_numbers(
         allowed=trace.allowed(layer, head, **tile),
         queries=all_queries[queries or slice(None)],
         keys=all_keys[keys or slice(None)],
-        about=_about(trace, layer, head, version, part, switches),
+        about=about_trace(trace, version=version, part=part, switches=switches)
+        | {"layer": int(layer), "head": int(head)},
     )
+
+
+def about_trace(
+    trace: Trace, *, version: str, part: str | None = None, switches: Switches | None = None
+) -> dict[str, Any]:
+    """Return which model, text and switches numbers come from, as JSON can hold it.
+
+    Args:
+        trace: a text as a model saw it.
+        version: of attnviz.
+        part: which part of a model that has several.
+        switches: on the picture alone, instead of those of the pass.
+    """
+    model = trace.model
+    return {
+        "attnviz": version,
+        "model": model.name,
+        "title": model.title,
+        "revision": model.revision,
+        "dtype": model.dtype,
+        "engine": model.engine,
+        "part": part or trace.parts[0],
+        "text": trace.text,
+        "n_cut": trace.n_cut,
+        "switches": _plain(trace.switches if switches is None else switches),  # what the numbers were computed with
+        "switches_of_the_pass": _plain(trace.switches),  # what ran inside the model
+    }
+
+
+def npz_entry(value: Any) -> NDArray[Any]:
+    """Return a fact as an array that `numpy.load` reads without pickle: text or a number, all else as JSON.
+
+    >>> npz_entry(3).item(), npz_entry([1, None]).item()
+    (3, '[1, null]')
+    """
+    plain = isinstance(value, str | int | float)
+    return np.array(value if plain else json.dumps(value, ensure_ascii=False))
 
 
 def head_csv(numbers: HeadNumbers) -> str:
@@ -134,8 +186,7 @@ def head_npz(numbers: HeadNumbers) -> bytes:
         arrays[f"{side}_labels"] = np.array([token.label for token in tokens])
         arrays[f"{side}_ids"] = np.array([token.id for token in tokens])
     for name, value in numbers.about.items():
-        plain = isinstance(value, str | int | float)
-        arrays[name] = np.array(value if plain else json.dumps(value, ensure_ascii=False))
+        arrays[name] = npz_entry(value)
     file = io.BytesIO()
     np.savez_compressed(file, **arrays)
     return file.getvalue()
@@ -161,8 +212,23 @@ def file_name(
     words = [_slug(trace.model.name.replace("\\", "/").rstrip("/").rpartition("/")[2]) or "model"]
     words += [part] if part and len(trace.parts) > 1 else []
     words += [f"L{layer}", f"H{head}", *_short(trace.switches if switches is None else switches, trace.switches)]
-    text = _slug(" ".join(trace.text.split()[:MOST_WORDS]))[:MOST_LETTERS].strip("-")
-    return "-".join(["attnviz", *words, *([text] if text else [])]) + f".{ending}"
+    return _joined(words, trace.text, ending)
+
+
+def picture_file_name(name: str, ending: str, *, text: str = "", switches: Switches | None = None) -> str:
+    """Return a file name for a picture that isn't one head's map, or for its table.
+
+    Args:
+        name: what the picture shows, in a few words.
+        ending: such as "csv", without a dot.
+        text: what the picture is of; its first words are named.
+        switches: named if any is on.
+
+    >>> picture_file_name("row maxima", "csv", text="Mary bought a car today", switches=Switches(scaled=False))
+    'attnviz-row-maxima-unscaled-mary-bought-a-car.csv'
+    """
+    shown = switches or Switches()
+    return _joined([_slug(name) or "picture", *_short(shown, shown)], text, ending)
 
 
 def script(
@@ -174,6 +240,8 @@ def script(
     part: str | None = None,
     switches: Switches | None = None,
     target: str | None = None,
+    queries: slice | None = None,
+    keys: slice | None = None,
 ) -> str:
     """Return a short Python script that computes the weights of this head again and prints them.
 
@@ -185,6 +253,8 @@ def script(
         part: which part of a model that has several.
         switches: on the picture alone, instead of those of the pass.
         target: the decoder text that the trace was made with; a trace doesn't keep it.
+        queries: rows to keep; None: all.
+        keys: columns to keep; None: all.
 
     Raises:
         ValueError: the arrays were captured elsewhere, so there is no model to run.
@@ -198,6 +268,7 @@ def script(
     run |= {"max_tokens": len(trace.tokens)} if trace.n_cut else {}
     ask: dict[str, Any] = {"part": part} if part and len(trace.parts) > 1 else {}
     ask |= {"switches": switches} if switches is not None else {}
+    ask |= {name: rows for name, rows in (("queries", queries), ("keys", keys)) if rows is not None}
     return f'''"""Layer {layer}, head {head} of {_one_line(model.title)}, as attnviz {version} computed it.
 
 It runs in the folder of attnviz, or anywhere after `pip install -e .` there.
@@ -214,26 +285,9 @@ print(weights.round(3))
 '''
 
 
-def _about(
-    trace: Trace, layer: int, head: int, version: str, part: str, switches: Switches | None
-) -> dict[str, str | int | dict[str, Any]]:
-    model = trace.model
-    shown = trace.switches if switches is None else switches
-    return {
-        "attnviz": version,
-        "model": model.name,
-        "title": model.title,
-        "revision": model.revision,
-        "dtype": model.dtype,
-        "engine": model.engine,
-        "part": part,
-        "layer": int(layer),
-        "head": int(head),
-        "text": trace.text,
-        "n_cut": trace.n_cut,
-        "switches": _plain(shown),  # what the numbers were computed with
-        "switches_of_the_pass": _plain(trace.switches),  # what ran inside the model
-    }
+def _joined(words: list[str], text: str, ending: str) -> str:
+    said = _slug(" ".join(text.split()[:MOST_WORDS]))[:MOST_LETTERS].strip("-")
+    return "-".join(["attnviz", *words, *([said] if said else [])]) + f".{ending}"
 
 
 def _plain(switches: Switches) -> dict[str, Any]:

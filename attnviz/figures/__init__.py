@@ -11,12 +11,13 @@ from attnviz.figures.distances import distance_curve
 from attnviz.figures.flash_grid import flash_grid
 from attnviz.figures.heatmap import first_column_share, head_map
 from attnviz.figures.histogram import gradient_histogram, saturation_histogram
+from attnviz.figures.one_file import figure_html
 from attnviz.figures.overview import overview
 from attnviz.figures.rates import rate_dots
 from attnviz.figures.signed import component_bars, labelled_bars
 from attnviz.figures.strips import heads_changed, layers_by_heads
 from attnviz.figures.sums import sum_bars
-from attnviz.figures.talk import talk_html
+from attnviz.figures.talk import code_on_slide, map_on_slide, on_slide, talk_html
 from attnviz.figures.theme import OKABE_ITO, THEMES, escape, on_page
 from attnviz.figures.units import quantity
 
@@ -28,20 +29,24 @@ __all__ = [
     "THEMES",
     "cache_bands",
     "candidate_bars",
+    "code_on_slide",
     "component_bars",
     "component_map",
     "cost_curves",
     "distance_curve",
     "escape",
+    "figure_html",
     "first_column_share",
     "flash_grid",
     "gradient_histogram",
     "head_map",
     "heads_changed",
     "labelled_bars",
+    "map_on_slide",
     "layers_by_heads",
     "next_token_bars",
     "on_page",
+    "on_slide",
     "overview",
     "quantity",
     "rate_dots",

@@ -68,7 +68,7 @@ def overview(
     figure = go.Figure(_hover_cells(grid, layers, n_heads, across, colorscale=colours, colorbar=bar))
     pixels = _pixels(grid, np.sqrt if scale == "sqrt" else np.positive)
     layout = head_axes(layers, n_heads, across) | {
-        "images": [_image(pixels, _palette(look), grid.shape[:2])],
+        "images": [_image(pixels, image_palette(look), grid.shape[:2])],
         "shapes": head_frames(marked, layers, n_heads, across, look.accent),
     }
     n_drawn = int(np.isfinite(maps).any(axis=(2, 3)).sum())
@@ -112,7 +112,7 @@ def _pixels(grid: NDArray[np.float32], transform: np.ufunc) -> NDArray[np.uint8]
     return padded.transpose(0, 2, 1, 3).reshape(n_down * padded.shape[2], n_across * padded.shape[3])
 
 
-def _palette(look: Theme) -> NDArray[np.uint8]:
+def image_palette(look: Theme) -> NDArray[np.uint8]:
     """Return (66, 3) colours: the shades from weight 0 to 1, the masked grey, and an entry that stays transparent."""
     stops = hex_to_rgb(look.weight)
     places = np.linspace(0, len(stops) - 1, N_SHADES)

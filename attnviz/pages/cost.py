@@ -12,7 +12,7 @@ from attnviz.ui.visit import current_visit
 @st.fragment  # a click in here redraws one part and no more
 def cost() -> None:
     """Draw the chosen part."""
-    visit = current_visit()
+    visit = current_visit() if "visit" in st.session_state else None  # without a text there is none
     parts = all_parts()
     chosen = st.segmented_control(
         "Part",
@@ -23,7 +23,7 @@ def cost() -> None:
         format_func=lambda name: f"{parts[name].number} {parts[name].title}",
         label_visibility="collapsed",
     )
-    if visit.switched:
+    if visit is not None and visit.switched:
         st.caption("The switches act on the page Explore. This page shows the model at rest.")
     frame(parts[chosen])
     DRAW[chosen](visit, parts[chosen])

@@ -46,7 +46,7 @@ def lesson() -> None:
     )
     step = STEPS[chosen]
     if visit.switched:
-        st.caption("The switches act on the page Explore. This page shows the model at rest.")
+        st.caption("The switches in the sidebar act on other pages. This one shows the model at rest.")
     frame(step)
     DRAW[chosen](visit, step)
     code(step)

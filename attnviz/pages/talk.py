@@ -6,11 +6,14 @@ from attnviz.core.deck import Deck, deck_text, read_deck, shipped_decks
 from attnviz.ui import state
 from attnviz.ui.components.talk import talk
 from attnviz.ui.controls import as_sentence, plain
-from attnviz.ui.talk.own import OWN, edit_own, own_deck, set_own_deck
+from attnviz.ui.talk.own import OWN, edit_own, keep_own_deck, own_deck, set_own_deck
 from attnviz.ui.talk.prepare import prepare, prepared
 from attnviz.ui.visit import theme
 
-KEYS = "→ ← or Page Down, Page Up: step. F: full screen. N: notes. B: blank. Esc: leave."
+KEYS = (
+    "→ ← or Page Down, Page Up: step. F: full screen. N: your view, with notes and clock. P: the same in a "
+    "window of its own, for a second screen. B: blank. Esc: leave."
+)
 
 
 def chosen_deck() -> Deck:
@@ -32,9 +35,9 @@ def chosen_deck() -> Deck:
 
 def buttons(deck: Deck) -> None:
     """Offer to work the talk out, to start it, and to save it."""
-    page = prepared(deck, theme())
+    ready = prepared(deck, theme())
     with st.container(horizontal=True):
-        if page is None and st.button("Prepare all scenes", type="primary", key="prepare"):
+        if ready is None and st.button("Prepare all scenes", type="primary", key="prepare"):
             bar = st.progress(0.0, "Working out the scenes")
             try:
                 prepare(deck, theme(), lambda n, of: bar.progress(n / of, f"Working out scene {n + 1} of {of}"))
@@ -42,12 +45,16 @@ def buttons(deck: Deck) -> None:
                 st.error(as_sentence(str(error)))
                 return
             st.rerun()
-        if page is not None:
+        if ready is not None:
             st.button("Start", type="primary", key="start-talk", on_click=_set_talking, args=(True,))
-            st.download_button("Save as one HTML file", page, f"{deck.title}.html", "text/html", on_click="ignore")
+            st.download_button(
+                "Save as one HTML file", ready.page, f"{deck.title}.html", "text/html", on_click="ignore"
+            )
         st.download_button("Save the deck (.toml)", deck_text(deck), f"{deck.title}.toml", on_click="ignore")
-    if page is not None and st.session_state.get("talking"):
-        talk(page, on_leave=lambda: _set_talking(False), key="talk")
+    for notice in ready.notices if ready is not None else ():
+        st.caption(plain(notice))
+    if ready is not None and st.session_state.get("talking"):
+        talk(ready.page, on_leave=lambda: _set_talking(False), key="talk")
 
 
 def _set_talking(on: bool) -> None:
@@ -55,15 +62,16 @@ def _set_talking(on: bool) -> None:
 
 
 st.subheader("Talk", anchor=False)
+keep_own_deck()
 deck = chosen_deck()
 if deck.scenes:
-    st.caption(f"{len(deck.scenes)} scenes, {deck.minutes:g} minutes. {KEYS}")
+    st.caption(f"Scenes: {len(deck.scenes)}. Minutes: {deck.minutes:g}. {KEYS}")
     buttons(deck)
     for number, scene in enumerate(deck.scenes, 1):
         question = f" *{plain(scene.question)}*" if scene.question else ""
         st.markdown(f"{number}. **{plain(scene.title)}**{question} :gray[{plain(' '.join(scene.notes.split()))}]")
 else:
-    st.info("Your deck has no scene yet: press “Save as scene” on Explore or Pronouns, or load a deck.")
+    st.info("Your deck has no scene yet: press “Save as scene” on another page, or load a deck.")
 if st.session_state.deck == OWN and deck.scenes:
     edit_own(deck)
 state.remember()

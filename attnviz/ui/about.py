@@ -20,7 +20,7 @@ N_GUESSES = 6
 
 def head_card(visit: Visit) -> None:
     """Say what the selected head is known for on the reference texts and, apart, what it does here."""
-    st.markdown(f"##### {visit.name}")
+    st.markdown(f"#### {visit.name}")
     weights, allowed = head_weights(visit, "after")
     queries, keys = visit.after.tokens_of(visit.part)
     rows = np.full(len(queries), -1) if visit.part == "cross" else None
@@ -66,7 +66,7 @@ def against_pytorch(visit: Visit) -> None:
 
 def guesses(visit: Visit) -> None:
     """Draw the likeliest next tokens, before and after the switches of a whole pass."""
-    st.markdown("##### Next token")
+    st.markdown("#### Next token")
     if not visit.info.predicts:
         st.caption("This model has no next-token output: it turns a text into vectors, and predicts no word.")
         return

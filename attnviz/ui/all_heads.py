@@ -6,6 +6,7 @@ import streamlit as st
 from attnviz.core.heads import MEASURES, Survey, without_first_token
 from attnviz.ui import cache
 from attnviz.ui.components.overview import FORBIDDEN, overview
+from attnviz.ui.components.save_picture import save_picture
 from attnviz.ui.controls import plain
 from attnviz.ui.visit import Visit, ask_whole_page, switch_reason
 
@@ -43,6 +44,7 @@ def all_heads(visit: Visit) -> None:
         st.session_state.theme = event.theme
         st.rerun()
     _step_buttons(visit)
+    save_picture("overview", f"attnviz all heads {visit.info.name}", key="save-overview")
     st.caption(_reading(survey, measure))
 
 
@@ -160,7 +162,7 @@ def _switch_off(head: tuple[int, int]) -> None:
 
 def _reading(survey: Survey, measure: str) -> str:
     sentences = [
-        "One thumbnail a head: queries down, keys across, darker is more weight. The first token's column, where most "
+        "One thumbnail a head: queries down, keys across, the stronger the colour, the more weight. The first token's column, where most "
         "heads rest, is left blank, and each thumbnail is tinted up to the largest weight of the rest."
     ]
     if survey.n_rows > survey.thumbnails.shape[2]:

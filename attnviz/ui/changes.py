@@ -18,7 +18,7 @@ CAVEAT = (
 
 def changes(visit: Visit) -> None:
     """Say what is switched, and draw which heads changed most."""
-    st.markdown("##### What the switches changed")
+    st.markdown("#### What the switches changed")
     scope = (
         "the whole pass: every layer ran under them" if visit.in_pass else "this picture: the same q and k as before"
     )

@@ -1,4 +1,4 @@
-"""A chart on a page: the figure, how to read it, and its numbers as a table when asked for."""
+"""A chart on a page: the figure, how to read it, and its numbers and files when asked for."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -7,21 +7,34 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from attnviz.core.export_table import Columns
 from attnviz.core.trace import Token
+from attnviz.ui import palette
 from attnviz.ui.controls import plain
+from attnviz.ui.files import Head, files_row
 
-Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
 
-
-def draw(figure: Any, key: str, filename: str, table: Callable[[], Columns]) -> None:
-    """Show a figure that is already in the page's theme, its description for screen readers, and its table.
+def draw(
+    figure: Any,
+    key: str,
+    filename: str,
+    table: Callable[[], Columns],
+    *,
+    head: Head | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> None:
+    """Show a figure that is already in the page's theme, its description for screen readers, its table and its files.
 
     Args:
         figure: with "alt" and "how_to_read" in `layout.meta`, as attnviz.figures makes them.
         key: unique on the page.
         filename: of pictures saved from the browser, without ending.
         table: makes the columns of the table; called only when the visitor opens it.
+        head: the head whose weights the figure shows, as attnviz.ui.files.head_of makes it: its files hold scores and
+            mask too, and a script.
+        about: what is true of the numbers, for the files; None: what attnviz.ui.facts knows of the chart with that key.
     """
+    figure = palette.recolour(figure)
     options = {"format": "svg", "filename": f"attnviz {filename}", "scale": 2}
     st.plotly_chart(
         figure,
@@ -30,11 +43,13 @@ def draw(figure: Any, key: str, filename: str, table: Callable[[], Columns]) -> 
         alt=figure.layout.meta["alt"],
         config={"toImageButtonOptions": options, "displaylogo": False},
     )
-    box = st.expander("How to read it, and its numbers", key=f"{key}-table", on_change="rerun", type="compact")
+    box = st.expander("How to read it, numbers, files", key=f"{key}-table", on_change="rerun", type="compact")
     if box.open:
         with box:
             st.caption(plain(figure.layout.meta["how_to_read"]))
-            st.dataframe(dict(table()), hide_index=True, height=300, key=f"{key}-numbers")
+            columns = dict(table())
+            st.dataframe(columns, hide_index=True, height=300, key=f"{key}-numbers")
+            files_row(figure, key, filename, columns, head=head, about=about)
 
 
 def map_table(values: NDArray[np.float32], allowed: NDArray[np.bool_], queries, keys) -> Columns:

@@ -18,7 +18,7 @@ NAMES = ("with 1/√d", "without")
 
 def saturation(visit: Visit) -> None:
     """Offer the histograms, and draw them for the chosen scope."""
-    st.markdown("##### How sharp is the softmax?")
+    st.markdown("#### How sharp is the softmax?")
     reason = visit.info.cannot.get("scores") or visit.info.cannot.get("scaled")
     st.segmented_control(
         "Histograms of weights and gradients, with and without the factor 1/√d, for",

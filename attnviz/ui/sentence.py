@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from attnviz.ui.components.save_picture import save_picture
 from attnviz.ui.components.token_strip import token_strip
 from attnviz.ui.controls import plain
 from attnviz.ui.examples import example_of
@@ -12,15 +13,17 @@ from attnviz.ui.visit import Visit
 
 def sentence_strip(visit: Visit) -> None:
     """Draw the tokens with the selected head's weights under the pointer, or two columns with lines."""
-    st.segmented_control(
-        "Draw the sentence as",
-        ["shade", "lines"],
-        key="strip",
-        persist_state="session",
-        required=True,
-        format_func={"shade": "text", "lines": "two columns with lines"}.get,
-        label_visibility="collapsed",
-    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.segmented_control(
+            "Draw the sentence as",
+            ["shade", "lines"],
+            key="strip",
+            persist_state="session",
+            required=True,
+            format_func={"shade": "text", "lines": "two columns with lines"}.get,
+            label_visibility="collapsed",
+        )
+        save_picture("strip-tokens", f"attnviz tokens {visit.name}", key="save-strip")
     part = window(visit)
     view = "after" if shown_view(visit) == "difference" else shown_view(visit)
     weights, allowed = head_weights(visit, view, part)
@@ -43,7 +46,7 @@ def sentence_strip(visit: Visit) -> None:
     if not two_texts:
         st.caption(
             plain(
-                "Point at a token, or walk with Tab and the arrow keys: the darker another token, the more "
+                "Point at a token, or walk with Tab and the arrow keys: the stronger another token's colour, the more "
                 f"{visit.name} looks at it from there. Click to keep it."
             )
         )

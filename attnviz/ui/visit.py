@@ -176,7 +176,10 @@ def theme() -> str:
 
 
 def _run(choice: ModelChoice, info: ModelInfo, text: str, switches: Switches) -> Trace:
-    place = st.empty()
+    known = cache.traces().peek((choice, text, switches))
+    if known is not None:
+        return known
+    place = st.empty()  # only now: it moves everything below it, which takes the keyboard's focus away
 
     def show(done: int, layers: int) -> None:
         place.progress(done / layers, f"Reading the text with {info.title}: layer {done} of {layers}")

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.app_page import assert_no_error_box, choose, rest, run_text, widget
-from tests.browser.test_scratch_steps import changes, plot
+from tests.browser.test_scratch_steps import changes, plot, unfold
 
 STEPS = {  # title, and a chart of its own
     "roles": ("1. Three roles", "roles-queries"),
@@ -64,7 +64,10 @@ def open_step(visitor: Callable[..., BrowserContext], app_url: str) -> Iterator[
 
 def pick(page: Page, key: str, option: str) -> None:
     """Choose an entry of a drop-down list."""
-    widget(page, key).get_by_role("combobox").click()
+    box = widget(page, key).get_by_role("combobox")
+    box.scroll_into_view_if_needed()
+    rest(page)  # a list that opens while the page still scrolls closes again
+    box.click()
     page.get_by_role("option", name=option).first.click()
 
 
@@ -121,6 +124,7 @@ def test_a_click_on_a_score_takes_that_cell_apart(open_step: Open) -> None:
 
 def test_position_follows_the_head_and_the_seed(open_step: Open) -> None:
     page = open_step("position")
+    unfold(page, "The same words, shuffled", "lesson-shuffled")
     changes(page, "lesson-shuffled", lambda: widget(page, "seed").get_by_role("spinbutton").press("ArrowUp"))
     changes(page, "lesson-distance-own", lambda: page.get_by_role("button", name="Take L16 H0").click())
     expect(page.get_by_text("L16 H0: the score over distance").first).to_be_visible()
@@ -129,10 +133,15 @@ def test_position_follows_the_head_and_the_seed(open_step: Open) -> None:
 
 def test_weighted_sum_follows_the_query(open_step: Open) -> None:
     page = open_step("weighted_sum")
+    unfold(page, "How large that is", "lesson-likeness")
     for chart in ("lesson-stack", "lesson-likeness"):
         row = "·she (6)" if chart == "lesson-stack" else "·car (3)"
         changes(page, chart, lambda row=row: pick(page, "followed-query", row))
+    expect(page.get_by_text("added to the logit of")).to_have_count(0)
+    unfold(page, "And the next word", "lesson-votes")
     expect(page.get_by_text("added to the logit of").first).to_be_visible()
+    pick(page, "followed-query", "·drive (9)")
+    expect(page.get_by_text("After “·drive” the model finds")).to_be_visible()  # the box stays open
 
 
 def test_several_heads_follow_their_knobs(open_step: Open) -> None:

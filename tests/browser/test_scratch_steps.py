@@ -60,6 +60,14 @@ def changes(page: Page, key: str, act: Callable[[], None]) -> None:
     rest(page)
 
 
+def unfold(page: Page, title: str, chart: str = "") -> None:
+    """Open the expander with that title, and wait for the chart in it."""
+    page.locator("[data-testid=stExpander] summary", has_text=title).click()
+    if chart:
+        page.wait_for_selector(f"{plot(chart)} .main-svg")
+    rest(page)
+
+
 def slider(page: Page, key: str) -> Locator:
     return widget(page, key).get_by_role("slider")
 
@@ -98,12 +106,14 @@ def test_a_wider_head_makes_wider_scores_and_the_link_keeps_it(open_step: Callab
 
 def test_without_the_factor_rows_saturate_more_with_the_width(open_step: Callable[..., Page]) -> None:
     page = open_step("scaling", "width=4")
+    unfold(page, "What that does to weights and gradients", "maxima-random")
     low = bars(page, "maxima-random", 1)
     changes(page, "maxima-random", lambda: slider(page, "width-slider").press("End"))
     high = bars(page, "maxima-random", 1)
     assert high[-1] / high.sum() > 0.6 > 0.1 > low[-1] / low.sum()
     changes(page, "curves-sharp", lambda: choose(page, "curves", "the number of tokens T"))
     assert len(bars(page, "curves-sharp")) == 9
+    unfold(page, "And in a trained head?", "maxima-real")
     changes(page, "maxima-real", lambda: widget(page, "layer").get_by_role("button").last.click())
 
 
@@ -149,6 +159,8 @@ def test_the_temperature_goes_from_argmax_to_equal_shares(open_step: Callable[..
 
 def test_the_precision_decides_whether_the_literal_formula_breaks(open_step: Callable[..., Page]) -> None:
     page = open_step("softmax")
+    expect(page.get_by_text("Computed in")).to_have_count(0)
+    unfold(page, "Why computers take the largest score off first")
     expect(page.get_by_text(re.compile("inf / inf is not a"))).to_be_visible()
     choose(page, "digits", "float64")
     expect(page.get_by_text("both ways give the same shares")).to_be_visible()

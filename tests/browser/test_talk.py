@@ -1,5 +1,6 @@
 """A talk in a browser: prepared, started, stepped through by keys alone, left, and saved as a file of its own."""
 
+import re
 import time
 from pathlib import Path
 
@@ -7,10 +8,16 @@ import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
 from attnviz.core.deck import shipped_decks
-from tests.browser.app_page import assert_no_error_box, rest, widget
+from tests.browser.app_page import assert_no_error_box, open_app, rest, widget
 
 STEP = 0.3  # seconds from a key to the next scene
 DECKS = shipped_decks()
+MAPPED = {  # tokens of the texts under the maps
+    "Where heads rest": 19,
+    "A dull head": 13,
+    "Seen before? What came next?": 24,
+    "Switch off the dull one …": 24,
+}
 
 
 def n_steps(name: str) -> int:
@@ -60,8 +67,6 @@ def test_fast_presses_are_not_lost_and_the_other_keys_act(page: Page, app_url: s
     page.keyboard.press("PageUp")
     page.keyboard.press("Home")
     assert step(talk) == 0
-    page.keyboard.press("n")
-    expect(talk.locator("#notes")).to_be_visible()
     page.keyboard.press("b")
     expect(talk.locator("#blank")).to_be_visible()
     page.keyboard.press("Escape")  # first the picture comes back, then the talk is left
@@ -70,6 +75,84 @@ def test_fast_presses_are_not_lost_and_the_other_keys_act(page: Page, app_url: s
     expect(page.locator("iframe.attnviz-talk")).to_have_count(0)
     rest(page)
     assert_no_error_box(page)
+
+
+def test_the_speakers_view_covers_nothing_of_the_slide(page: Page, app_url: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    talk = start(page, app_url, "ten_minutes")
+    whole = talk.locator("#stage").bounding_box()
+    page.keyboard.press("n")
+    page.keyboard.press("ArrowRight")
+    slide, notes, times = (talk.locator(place).bounding_box() for place in ("#stage", ".notes", ".times"))
+    assert slide["width"] == pytest.approx(0.66 * whole["width"], abs=1) and (slide["x"], slide["y"]) == (0, 0)
+    assert notes["y"] >= slide["height"] - 1 and times["x"] >= slide["width"] - 1
+    scenes = DECKS["ten_minutes"].scenes
+    expect(talk.locator(".notes")).to_have_text(scenes[0].notes)
+    expect(talk.locator(".next")).to_have_text(f"Next: {scenes[1].title}")
+    expect(talk.locator(".plan")).to_contain_text("of 10 min")
+    expect(talk.locator(".clock")).to_have_text(re.compile("0:0[1-9]"))  # it goes since the first key
+    page.keyboard.press("n")
+    expect(talk.locator(".notes")).to_be_hidden()
+    assert talk.locator("#stage").bounding_box() == whole
+
+
+def test_the_notes_have_a_window_of_their_own_that_steps_too(page: Page, app_url: str) -> None:
+    talk = start(page, app_url, "what_it_costs")
+    with page.expect_popup() as opened:
+        page.keyboard.press("p")
+    window = opened.value
+    scenes = DECKS["what_it_costs"].scenes
+    expect(window.locator(".notes")).to_have_text(scenes[0].notes)
+    window.keyboard.press("PageDown")
+    expect(window.locator(".notes")).to_have_text(scenes[1].notes)
+    assert step(talk) == 1
+    with window.expect_event("close"):
+        page.bring_to_front()
+        talk.locator("#stage").press("Escape")
+    expect(page.locator("iframe.attnviz-talk")).to_have_count(0)
+
+
+def test_maps_fill_the_slide_and_name_every_token_and_the_text_stays(page: Page, app_url: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    talk = start(page, app_url, "ten_minutes")
+    page.keyboard.press("End")
+    for number, scene in reversed(list(enumerate(DECKS["ten_minutes"].scenes))):
+        for revealed in (True, False) if scene.question else (True,):
+            expect(talk.locator("#place")).to_have_text(re.compile(f"^{number + 1} /"))
+            said = talk.locator("#sentence" if revealed else "#asked-sentence")
+            expect(said).to_be_visible()
+            assert said.inner_text().strip(" …") == scene.text
+            assert float(said.evaluate("node => parseFloat(getComputedStyle(node).fontSize)")) >= 20
+            if revealed and scene.picture in ("map", "before_after"):
+                cells = talk.locator(".scene.shown .nsewdrag").first.bounding_box()
+                assert cells["width"] == pytest.approx(cells["height"], abs=1.5) and cells["height"] > 390
+                n_labels = [
+                    talk.locator(f".scene.shown .js-plotly-plot >> nth=0 >> .{axis}tick text").count() for axis in "xy"
+                ]
+                assert n_labels[0] == n_labels[1] == MAPPED[scene.title]
+            page.keyboard.press("ArrowLeft")
+    fonts = "() => [...document.fonts].map((font) => `${font.family} ${font.status}`)"
+    assert talk.locator("body").evaluate(fonts) in (['"Source Sans" loaded'], ["Source Sans loaded"])
+
+
+def test_a_deck_of_ones_own_is_there_again_after_a_reload(page: Page, app_url: str) -> None:
+    open_app(page, app_url)
+    page.get_by_role("button", name="Save as scene").click()
+    expect(page.get_by_text("Saved as scene 1 of the deck")).to_be_visible()
+    rest(page)
+    page.goto(f"{app_url}/talk?deck=own")
+    expect(page.get_by_text("L13 H8: who looks at whom").first).to_be_visible()
+    for _ in range(2):
+        page.reload()
+        expect(page.get_by_text("Scenes: 1. Minutes: 1.")).to_be_visible()
+    rest(page)
+    page.get_by_text("Edit titles").click()
+    page.get_by_role("button", name="Empty the deck").click()
+    expect(page.get_by_text("Your deck has no scene yet")).to_be_visible()
+    rest(page)
+    page.reload()
+    rest(page)
+    expect(page.get_by_text("Your deck has no scene yet")).to_be_visible()
 
 
 def test_the_saved_file_steps_without_a_server_and_asks_nobody(
@@ -90,5 +173,8 @@ def test_the_saved_file_steps_without_a_server_and_asks_nobody(
     tab.keyboard.press("PageDown")
     expect(tab.locator("#title")).to_have_text(DECKS["what_it_costs"].scenes[1].title)
     assert tab.locator(".scene.shown .main-svg").count() > 0
+    with tab.expect_popup() as opened:
+        tab.keyboard.press("p")
+    expect(opened.value.locator(".notes")).to_have_text(DECKS["what_it_costs"].scenes[1].notes)
     assert asked == [file.as_uri()]
     alone.close()

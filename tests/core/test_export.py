@@ -14,6 +14,7 @@ import pytest
 import attnviz
 from attnviz import Switches
 from attnviz.core.export import CSV_COLUMNS, file_name, head_csv, head_json, head_npz, head_numbers, script
+from attnviz.core.export_table import table_csv, table_json, table_npz
 from attnviz.core.trace import Trace
 from tests.core.made_traces import random_trace, random_weights
 
@@ -171,6 +172,13 @@ def test_the_script_gives_the_same_weights(llama, passed, shown):
     np.testing.assert_array_equal(names["weights"], trace.weights(1, 2, switches=shown))
 
 
+def test_the_script_of_a_tile_gives_that_tile(llama):
+    trace = llama.trace(WORDS)
+    names = {}
+    exec(script(trace, 1, 2, version="9.9", queries=slice(1, 3), keys=slice(0, 4)), names)
+    np.testing.assert_array_equal(names["weights"], trace.weights(1, 2)[1:3, :4])
+
+
 def test_the_script_of_a_part_and_of_a_cut_text(tiny_folder):
     t5 = attnviz.load(str(tiny_folder("t5")))
     trace = t5.trace("w1 w2 w3", target="w4 w5")
@@ -203,3 +211,43 @@ def test_no_such_head():
         numbers(random_trace(3), head=3)
     with pytest.raises(ValueError, match="part must be one of"):
         numbers(random_trace(3), part="cross")
+
+
+TABLE = {
+    "word, “quoted”": ["a,b", "<c>", "é"],
+    "weight": np.array([0.1, np.nan, 1e-30]),
+    "n": [1, 2, 3],
+    "maybe": [0.5, None, np.float32(0.25)],
+    "mixed": ["x", None, 3],
+    "yes": np.array([True, False, True]),
+}
+FACTS = {"model": "m", "n_cut": 0, "switches": {"causal": None}}
+EMPTY = {"weight": [0.1, None, 1e-30], "maybe": [0.5, None, 0.25], "mixed": ["x", None, 3]}
+
+
+def test_a_table_is_read_again_from_csv_and_json():
+    content = json.loads(table_json(TABLE, FACTS))
+    assert {name: content[name] for name in FACTS} == FACTS
+    lists = {name: list(map(float, column)) if name == "yes" else list(column) for name, column in TABLE.items()}
+    assert content["columns"] == lists | EMPTY | {"yes": [True, False, True]}
+    rows = list(csv.DictReader(io.StringIO(table_csv(TABLE, FACTS))))
+    assert [row["about"] for row in rows] == [json.dumps(FACTS), "", ""]
+    for name, cells in content["columns"].items():
+        assert [row[name] for row in rows] == ["" if cell is None else str(cell) for cell in cells]
+
+
+def test_a_table_is_read_again_from_npz_without_pickle():
+    with np.load(io.BytesIO(table_npz(TABLE, FACTS)), allow_pickle=False) as arrays:
+        assert arrays["names"].tolist() == list(TABLE)
+        columns = [arrays[f"column_{place}"] for place in range(len(TABLE))]
+        assert columns[0].tolist() == TABLE["word, “quoted”"] and columns[4].tolist() == ["x", "", "3"]
+        np.testing.assert_array_equal(columns[1], TABLE["weight"])
+        np.testing.assert_array_equal(columns[3], [0.5, np.nan, 0.25])
+        assert columns[2].tolist() == [1, 2, 3] and columns[5].dtype == bool
+        assert (arrays["model"].item(), arrays["n_cut"].item()) == ("m", 0)
+        assert json.loads(arrays["switches"].item()) == FACTS["switches"]
+
+
+def test_columns_of_different_lengths_are_refused():
+    with pytest.raises(ValueError):
+        table_csv({"a": [1], "b": [1, 2]}, {})

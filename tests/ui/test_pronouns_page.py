@@ -770,5 +770,5 @@ def test_weight_that_goes_to_a_learned_sink_is_named(open_page: Open, tiny_folde
 
 def test_words_in_how_to_read_are_no_markup(open_page: Open) -> None:
     visitor = open_page(text=STATION, topic="matters", word="$x$ ![a](b)", rival="<b>")
-    table = next(box for box in visitor.app.expander if box.label == "How to read it, and its numbers")
+    table = next(box for box in visitor.app.expander if box.label == "How to read it, numbers, files")
     assert "$x$" not in " ".join(str(caption.value) for caption in table.caption)

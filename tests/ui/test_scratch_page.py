@@ -27,6 +27,15 @@ IT, CAR = 10, 3  # its followed cell
 NAMES = [step.name for step in all_steps()]
 MINE = ["roles", "scores", "position", "weighted_sum", "several_heads", "matches"]
 THETA = 100000.0  # of SmolLM2's turns
+FOLDS = {  # what isn't told aloud
+    "roles": ["roles-more"],
+    "scores": ["scores-row"],
+    "position": ["position-shuffle"],
+    "weighted_sum": ["weighted-sum-stream", "weighted-sum-word"],
+    "several_heads": ["several-heads-writes"],
+    "matches": ["matches-numbers"],
+}
+WORDS_A_MINUTE, SECONDS_A_PICTURE = 130, 20  # of a speaker
 
 
 @pytest.fixture
@@ -66,6 +75,13 @@ def printed(cells: Any) -> np.ndarray:
     return np.array([float(cell.replace("−", "-")) for cell in cells])
 
 
+def unfold(visitor: Visitor, *boxes: str) -> None:
+    """Open expanders of the page."""
+    for box in boxes:
+        visitor.app.session_state[box] = True
+    visitor.app.run()
+
+
 def trail(visitor: Visitor) -> str:
     """Return the last line that follows the number."""
     return [text for text in visitor.says().split("\n") if text.startswith("**Followed:**")][-1]
@@ -88,6 +104,7 @@ def test_every_step_of_the_file_is_drawn_by_a_module_and_has_an_address() -> Non
 @pytest.mark.parametrize("step", all_steps(), ids=NAMES)
 def test_a_step_has_all_its_parts(step: Any) -> None:
     assert step.title and step.formula and step.question.strip().endswith("?") and step.answer
+    assert len(re.findall(r"[.?!](?=\s|$)", step.text)) <= 2  # before the first picture
     assert "T" in step.formula or "d" in step.formula  # the shapes
     assert step.code
     for function in step.functions():
@@ -122,8 +139,7 @@ def test_the_answer_comes_at_a_click_and_goes_at_the_next(open_step: Any, name: 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_code_is_the_source_of_the_functions(open_step: Any, name: str) -> None:
     visitor = open_step(name)
-    visitor.app.session_state[f"code-{name}"] = True
-    visitor.app.run()
+    unfold(visitor, f"code-{name}")
     assert [block.value.strip() for block in visitor.app.code] == [
         inspect.getsource(function).strip() for function in step_of(name).functions()
     ]
@@ -159,6 +175,24 @@ def test_going_to_explore_and_back_keeps_the_text_and_the_step(open_step: Any) -
         assert expected in visitor.says()
         assert (visitor["text"], visitor["layer"], visitor["step"]) == ("The cat sat on it", 4, "scores")
         assert visitor.app.query_params == {"text": "The cat sat on it", "layer": "4", "step": "scores"}
+
+
+def test_the_lesson_is_short_enough_to_be_told(open_step: Any) -> None:
+    words, n_pictures = 0, 0
+    for name in NAMES:
+        main = open_step(name).app.main
+        told = [element.value for kind in ("markdown", "caption") for element in main.get(kind)]
+        words += sum(len(text.split()) for text in told if not text.startswith(("**Followed:**", "[Link", ":gray")))
+        n_pictures += len(main.get("plotly_chart"))
+    minutes = words / WORDS_A_MINUTE + n_pictures * SECONDS_A_PICTURE / 60
+    assert minutes < 13.5, (words, n_pictures)  # about 11 where pictures of one kind, side by side, are one look
+
+
+def test_words_that_need_more_than_linear_algebra_are_not_told_aloud(open_step: Any) -> None:
+    for name in NAMES:
+        said = open_step(name).says()
+        for word in ("Jacobian", "Frobenius", "urtosis", "cosine", "−1e9", "float16", "odds"):
+            assert word not in said, (name, word)
 
 
 def test_the_lesson_needs_one_pass_of_the_text(open_step: Any, passes: Passes) -> None:
@@ -210,6 +244,7 @@ def test_a_long_text_is_drawn_in_part_and_the_page_says_what_is_left_out(open_st
 )
 def test_steps_bear_every_text_and_model(open_step: Any, name: str, address: dict[str, str]) -> None:
     visitor = open_step(name, **address)
+    unfold(visitor, *FOLDS.get(name, ()))
     if visitor.has(f"answer-{name}-button"):
         visitor.press(f"answer-{name}-button")
     assert visitor.crashes() == visitor.errors() == []
@@ -222,6 +257,8 @@ def test_roles_draws_the_heads_own_vectors(open_step: Any, smollm2: Any) -> None
     visitor = open_step("roles")
     for name, expected in zip(("queries", "keys", "values"), smollm2.trace(LANDING).qkv(13, 8), strict=True):
         np.testing.assert_allclose(values(visitor, f"roles-{name}"), expected, atol=1e-6)
+    assert "L13 H8 is head 8 of layer 13" in visitor.says()
+    unfold(visitor, "roles-more")
     assert "Heads 6 to 8 of layer 13 share these keys and values; the layer has 3 sets" in visitor.says().replace(
         "\n", " "
     )
@@ -240,7 +277,9 @@ def test_roles_of_random_numbers_follow_their_knobs(open_step: Any) -> None:
 
 
 def test_roles_of_a_model_with_keys_for_each_head_says_so(open_step: Any) -> None:
-    assert "has keys and values of its own" in open_step("roles", model="minilm").says()
+    visitor = open_step("roles", model="minilm")
+    unfold(visitor, "roles-more")
+    assert "has keys and values of its own" in visitor.says()
 
 
 # --- scores ---
@@ -258,6 +297,7 @@ def test_scores_takes_the_followed_cell_apart(open_step: Any, smollm2: Any) -> N
     visitor.press("answer-scores-button")
     assert "**5 of 64**" in visitor.says()
     assert "the largest positive ones" in visitor.says()
+    unfold(visitor, "scores-row")
     row = visitor.app.dataframe[0].value
     np.testing.assert_allclose(printed(row["weight"]), trace.weights(13, 8)[IT], atol=1e-4)
     np.testing.assert_allclose(printed(row["q · k"]) / 8, printed(row["score"]), atol=0.01)
@@ -283,6 +323,7 @@ def test_scores_of_random_numbers(open_step: Any) -> None:
     scores = attention_scores(q, k, causal=True)
     drawn = values(visitor, "lesson-scores")
     np.testing.assert_allclose(drawn, np.where(np.tri(5, dtype=bool), scores, np.nan), atol=1e-5)
+    unfold(visitor, "scores-row")
     np.testing.assert_allclose(printed(visitor.app.dataframe[0].value["weight"]), softmax(scores)[4], atol=1e-4)
 
 
@@ -310,6 +351,8 @@ def test_position_draws_the_pairs_score_over_distance(open_step: Any, smollm2: A
 
 def test_position_shuffles_the_words_by_the_seed(open_step: Any, smollm2: Any) -> None:
     visitor = open_step("position")
+    assert not visitor.has("lesson-shuffled")
+    unfold(visitor, "position-shuffle")
     for seed in (0, 7):
         visitor.choose("seed", seed)
         text, order = shuffle_words(LANDING, seed)
@@ -332,6 +375,7 @@ def test_position_shuffles_the_words_by_the_seed(open_step: Any, smollm2: Any) -
 
 def test_position_of_a_model_without_turns_says_so(open_step: Any) -> None:
     visitor = open_step("position", model="minilm", layer="0", head="2")
+    unfold(visitor, "position-shuffle")
     assert_well(visitor)
     assert "This model turns nothing" in visitor.says()
     assert not visitor.has("lesson-distance-own") and visitor.has("lesson-shuffled")
@@ -339,6 +383,7 @@ def test_position_of_a_model_without_turns_says_so(open_step: Any) -> None:
 
 def test_position_of_two_words_can_not_be_shuffled(open_step: Any) -> None:
     visitor = open_step("position", text="Hello there")
+    unfold(visitor, "position-shuffle")
     (note,) = visitor.notes()
     assert "at least three words" in note
 
@@ -366,6 +411,7 @@ def test_weighted_sum_ends_in_the_next_word(open_step: Any, smollm2: Any) -> Non
     )
     model, trace = smollm2.model, visitor.visit.rest
     label, chance = trace.next_tokens(1)[0]
+    unfold(visitor, "weighted-sum-word")
     assert f"finds “{label}” likeliest ({chance:.1%}".replace("%", " %") in visitor.says().replace("\n", " ")
     votes = bars(visitor, "lesson-votes", "x")
     found = trace.weights(24, 4)[-1] @ trace.qkv(24, 4)[2]
@@ -391,6 +437,7 @@ def test_weighted_sum_shows_the_stream_of_the_followed_token(open_step: Any, smo
         states = smollm2.model(
             torch.tensor([[token.id for token in trace.tokens]]), output_hidden_states=True
         ).hidden_states
+    unfold(visitor, "weighted-sum-stream")
     x = np.stack([state[0, 6].numpy() for state in states[:-1]])
     likeness = (x @ x[0]) / np.linalg.norm(x, axis=1) / np.linalg.norm(x[0])
     np.testing.assert_allclose(bars(visitor, "lesson-likeness")[:-1], likeness, atol=1e-3)
@@ -398,12 +445,15 @@ def test_weighted_sum_shows_the_stream_of_the_followed_token(open_step: Any, smo
     np.testing.assert_allclose(sizes[[0, 1, 3]], np.linalg.norm(x[[0, 13, 14]], axis=1), rtol=1e-3)
     matrix = smollm2.model.model.layers[13].self_attn.o_proj.weight.detach().numpy()[:, 8 * 64 : 9 * 64]
     written = matrix @ (trace.weights(13, 8)[6] @ trace.qkv(13, 8)[2])
+    assert f"is **{likeness[13]:.2f}**".replace("-", "−") in visitor.says()
     (both,) = re.findall(r"make a vector of size (\S+)\.", visitor.says())
     assert float(both) == pytest.approx(np.linalg.norm(x[13] + written), rel=0.01)
 
 
 def test_weighted_sum_tells_the_followed_key_from_all_keys(open_step: Any) -> None:
     visitor = open_step("weighted_sum")
+    assert "logit" not in visitor.says() and not visitor.has("lesson-votes")
+    unfold(visitor, "weighted-sum-word")
     said = visitor.says().replace("\n", " ")
     (part,) = re.findall(r"The followed key, “·car”, adds (\S+) to the logit", said)
     (whole,) = re.findall(r"writes here, add \*\*(\S+)\*\*", said)
@@ -442,6 +492,8 @@ def test_several_heads_puts_a_head_that_looks_elsewhere_beside_the_chosen_one(op
 
 def test_several_heads_shows_what_each_head_writes(open_step: Any, smollm2: Any) -> None:
     visitor = open_step("several_heads")
+    assert not visitor.has("lesson-writes")
+    unfold(visitor, "several-heads-writes")
     trace = smollm2.trace(LANDING)
     matrix = smollm2.model.model.layers[13].self_attn.o_proj.weight.detach().numpy()
     written = [
@@ -470,12 +522,13 @@ def test_matches_says_how_far_numpy_and_torch_are_apart(open_step: Any) -> None:
     apart = values(visitor, "lesson-apart")
     largest = np.nanmax(np.abs(apart))
     assert 0 < largest < 1e-6
+    unfold(visitor, "matches-numbers")
     assert f"| float32 | {largest:.1e} |".replace("-", "−") in visitor.says()
     (fine,) = re.findall(r"\| float64 \| (\S+) \|", visitor.says())
     assert printed([fine]) < 1e-14
     (whole,) = re.findall(r"weights differ by at most \*\*(\S+?)\*\*", visitor.says().replace("\n", " "))
     assert 0 < printed([whole]) < 2e-5
-    assert "Over all 270 heads" in visitor.says().replace("\n", " ")
+    assert "over all 270 heads" in visitor.says().replace("\n", " ")
 
 
 def test_matches_ends_with_the_followed_number(open_step: Any) -> None:
@@ -483,6 +536,7 @@ def test_matches_ends_with_the_followed_number(open_step: Any) -> None:
     ends = trail(visitor)
     assert "q · k **48.7**" in ends and "weight **0.806**" in ends and "added to the logit of" in ends
     visitor.choose("step", "weighted_sum")
+    unfold(visitor, "weighted-sum-word")
     assert trail(visitor) == ends
     assert f"**{270 * 66:,}** of them" in open_step("matches").says()
 
@@ -491,4 +545,5 @@ def test_matches_of_random_numbers_has_no_model(open_step: Any) -> None:
     visitor = open_step("matches", source="random")
     assert_well(visitor)
     assert np.nanmax(np.abs(values(visitor, "lesson-apart"))) < 1e-6
+    unfold(visitor, "matches-numbers")
     assert "The whole model" not in visitor.says() and not visitor.says().count("**Followed:**")

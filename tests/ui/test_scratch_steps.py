@@ -16,9 +16,15 @@ from attnviz.ui.lesson.frame import step_of
 from attnviz.ui.lesson.mask import swapped
 from attnviz.ui.state import LANDING
 from tests.ui.conftest import Visitor
+from tests.ui.test_scratch_page import unfold
 
 Open = Callable[..., Visitor]
 SWAPPED = LANDING[:-2] + "well"
+FOLDS = {
+    "scaling": ["scaling-gradients", "scaling-real"],
+    "mask": ["mask-stand-ins"],
+    "softmax": ["softmax-exponents"],
+}  # what isn't told aloud
 CAUSAL = np.tri(11, dtype=bool)  # of the landing text
 GERMAN = "Der Fuchs traf den Igel, und der Igel sah den Fuchs"
 
@@ -100,6 +106,7 @@ def test_the_same_scores_with_and_without_the_factor_lie_on_one_axis(open_step: 
 def test_the_table_and_the_answer_say_what_the_rows_say(open_step: Any) -> None:
     visitor = open_step("scaling", width="128", rows="6", source="random")
     found = random_scaling(6, 128, 0)
+    unfold(visitor, "scaling-gradients")
     table = rows_of_table(visitor)
     assert table["rows with a largest weight above 0.9"] == [
         per_cent(found.scaled.above(0.9)),
@@ -118,6 +125,7 @@ def test_the_width_has_a_slider_and_a_box_and_both_agree(open_step: Any) -> None
     assert visitor.widget("width-slider").value == 100
     visitor.choose("width-slider", 1024)
     assert_well(visitor)
+    unfold(visitor, "scaling-gradients")
     assert visitor["width"] == 1024 and "√1024 = 32.00" in visitor.says()
     assert visitor.app.query_params["width"] == "1024"
     visitor.choose("width", 1)
@@ -126,6 +134,7 @@ def test_the_width_has_a_slider_and_a_box_and_both_agree(open_step: Any) -> None
 
 def test_the_histograms_count_every_row(open_step: Any) -> None:
     visitor = open_step("scaling", width="512", rows="32")
+    unfold(visitor, "scaling-gradients")
     n_rows = len(random_scaling(32, 512, 0).scaled.maxima)
     for chart in ("maxima-random", "gradient-random"):
         assert [values(visitor, chart, trace, "y").sum() for trace in (0, 1)] == [n_rows, n_rows]
@@ -134,6 +143,7 @@ def test_the_histograms_count_every_row(open_step: Any) -> None:
 @pytest.mark.parametrize(("over", "n_points"), [("width", 11), ("tokens", 9)])
 def test_curves_go_through_the_numbers_of_the_table(open_step: Any, over: str, n_points: int) -> None:
     visitor = open_step("scaling", width="16", rows="8", curves=over)
+    unfold(visitor, "scaling-gradients")
     assert_well(visitor)
     found = random_scaling(8, 16, 0)
     chart = visitor.chart("curves-sharp")
@@ -147,8 +157,10 @@ def test_curves_go_through_the_numbers_of_the_table(open_step: Any, over: str, n
 
 def test_the_trained_head_is_measured_with_and_without_its_factor(open_step: Any, smollm2: Any) -> None:
     visitor = open_step("scaling")
+    assert not visitor.has("scores-real-with")
+    unfold(visitor, "scaling-real")
     found = head_scaling(smollm2.trace(LANDING), 13, 8)
-    table = rows_of_table(visitor, start=1)
+    table = rows_of_table(visitor)
     assert table["above 0.99"] == [per_cent(found.scaled.above(0.99)), per_cent(found.unscaled.above(0.99))]
     counts = values(visitor, "scores-real-without", axis="customdata")[:, 2]
     assert counts.sum() == found.products.size == 66
@@ -157,11 +169,12 @@ def test_the_trained_head_is_measured_with_and_without_its_factor(open_step: Any
     visitor.choose("layer", 2)
     assert_well(visitor)
     other = head_scaling(smollm2.trace(LANDING), 2, 8)
-    assert rows_of_table(visitor, start=1)["above 0.99"][1] == per_cent(other.unscaled.above(0.99))
+    assert rows_of_table(visitor)["above 0.99"][1] == per_cent(other.unscaled.above(0.99))
 
 
 def test_one_token_has_no_row_with_a_choice_and_the_page_says_so(open_step: Any) -> None:
     visitor = open_step("scaling", text="Hello")
+    unfold(visitor, "scaling-real")
     assert visitor.crashes() == visitor.errors() == []
     assert "two keys to choose from" in visitor.notes()[0]
 
@@ -252,7 +265,10 @@ def test_an_encoder_has_no_mask_of_its_own(open_step: Any) -> None:
 
 
 def test_infinity_and_a_large_number_are_compared(open_step: Any) -> None:
-    says = open_step("mask").says()
+    visitor = open_step("mask")
+    assert "1e9" not in visitor.says()
+    unfold(visitor, "mask-stand-ins")
+    says = visitor.says()
     assert "| nothing allowed | −∞ | nan, nan, nan, nan | nan, nan, nan, nan |" in says
     assert "| nothing allowed | −1e9 | 0.25, 0.25, 0.25, 0.25 | nan, nan, nan, nan |" in says
     assert says.count("0.269, 0.731, 0, 0") == 4
@@ -292,6 +308,27 @@ def test_the_slider_moves_the_row_and_the_address(open_step: Any) -> None:
     assert visitor.app.query_params["heat"] == "10"
 
 
+def test_the_slider_says_that_it_acts_on_this_step_and_the_sidebars_does_not(open_step: Any, smollm2: Any) -> None:
+    visitor = open_step("softmax", temperature="0.5")
+    assert "this step only" in visitor.widget("heat").label
+    assert "sidebar" in visitor.widget("heat").label and "Explore" in visitor.widget("heat").help
+    row = smollm2.trace(LANDING).weights(13, 8)[10]
+    np.testing.assert_allclose(values(visitor, "softmax-row", 0, "y"), row, atol=1e-6)
+
+
+@pytest.mark.parametrize("heat", ["0.1", "2"])
+def test_how_strongly_the_weights_answer_is_the_size_of_all_their_derivatives(
+    open_step: Any, smollm2: Any, heat: str
+) -> None:
+    visitor = open_step("softmax", heat=heat)
+    inside = smollm2.trace(LANDING).scores(13, 8)[10].astype(np.float64) / float(heat)
+    step = 1e-5
+    moved = [softmax(inside + step * unit) - softmax(inside - step * unit) for unit in np.eye(len(inside))]
+    size = np.linalg.norm(np.stack(moved) / (2 * step))
+    assert f"small change of its scores: **{size:.3f}**" in visitor.says()
+    assert any("Frobenius" in caption.help for caption in visitor.app.caption if caption.help)
+
+
 def test_rows_sum_to_1_and_columns_do_not(open_step: Any, smollm2: Any) -> None:
     visitor = open_step("softmax")
     columns = smollm2.trace(LANDING).weights(13, 8).sum(axis=0)
@@ -309,6 +346,7 @@ def test_the_followed_query_chooses_the_row(open_step: Any, smollm2: Any) -> Non
 
 def test_the_literal_formula_overflows_on_a_real_product(open_step: Any, smollm2: Any) -> None:
     visitor = open_step("softmax")
+    unfold(visitor, "softmax-exponents")
     trace = smollm2.trace(LANDING)
     products = [
         np.where(np.tri(11, dtype=bool), q @ k.T, -np.inf)[1:]
@@ -331,6 +369,7 @@ def test_the_literal_formula_overflows_on_a_real_product(open_step: Any, smollm2
 
 def test_the_followed_row_is_sound_in_float32_as_it_is_scaled(open_step: Any) -> None:
     visitor = open_step("softmax", overflow="row")
+    unfold(visitor, "softmax-exponents")
     assert "both ways give the same shares" in visitor.says() and "the largest stands in" not in visitor.says()
     (table,) = [frame.value for frame in visitor.app.dataframe]
     assert list(table)[1:3] == ["s", "exp(s)"]
@@ -339,6 +378,7 @@ def test_the_followed_row_is_sound_in_float32_as_it_is_scaled(open_step: Any) ->
 
 def test_random_rows_work_without_a_model(open_step: Any) -> None:
     visitor = open_step("softmax", source="random", rows="7", width="1024", seed="4", heat="0.1", digits="float16")
+    unfold(visitor, "softmax-exponents")
     assert_well(visitor)
     q, k, _ = random_qkv(7, 1024, 4)
     scores = attention_scores(q, k, causal=True)
@@ -358,6 +398,7 @@ def test_random_rows_work_without_a_model(open_step: Any) -> None:
 )
 def test_steps_open_with_other_models_engines_and_texts(open_step: Any, step: str, address: dict[str, str]) -> None:
     visitor = open_step(step, **address)
+    unfold(visitor, *FOLDS[step])
     assert visitor.crashes() == visitor.errors() == []
     assert visitor.visit.text == address.get("text", LANDING)
     assert any(chart.key.startswith(("scores-", "mask-", "softmax-")) for chart in visitor.app.get("plotly_chart"))

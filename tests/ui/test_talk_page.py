@@ -63,5 +63,73 @@ def test_a_deck_of_ones_own_is_edited_as_toml(open_app: Open) -> None:
     assert "scene 1: a scene needs a title" in visitor.says() and visitor["own_deck"] == read_deck(text)
 
 
-def test_other_pages_offer_no_scene(open_app: Open) -> None:
-    assert not open_app(page="cost").has("save-scene")
+@pytest.mark.parametrize(
+    ("step", "picture"),
+    [
+        ("scores", "products"), ("scaling", "saturation"), ("mask", "before_after"), ("softmax", "row"),
+        ("weighted_sum", "row"), ("several_heads", "rows"), ("matches", "map"),
+    ],
+)  # fmt: skip
+def test_steps_of_the_lesson_are_saved(open_app: Open, step: str, picture: str) -> None:
+    visitor = open_app(page="scratch", step=step)
+    visitor.press("save-scene")
+    (scene,) = visitor["own_deck"].scenes
+    assert (scene.picture, scene.layer, scene.head, scene.query) == (picture, 13, 8, "it")
+    assert "{" not in show_scene(scene, "light").caption
+
+
+@pytest.mark.parametrize(
+    ("page", "address"),
+    [
+        ("scratch", {"step": "position"}),
+        ("scratch", {"step": "scores", "source": "random"}),
+        ("generate", {"writing_topic": "memory"}),
+        ("cost", {"cost_part": "flash"}),
+        ("cost", {"cost_skip": "on"}),
+    ],
+)
+def test_what_has_no_picture_in_a_talk_is_said(open_app: Open, page: str, address: dict[str, str]) -> None:
+    visitor = open_app(page=page, **address)
+    visitor.press("save-scene")
+    assert any("A talk" in note for note in visitor.notes()) and "own_deck" not in visitor.app.session_state
+
+
+def test_what_was_written_is_saved(open_app: Open) -> None:
+    visitor = open_app(page="generate", text="The capital of France is", written="1")
+    visitor.press("save-scene")
+    (scene,) = visitor["own_deck"].scenes
+    assert (scene.picture, scene.text) == ("next", "The capital of France is Paris")
+    assert show_scene(scene, "light").caption.startswith("“")
+
+
+def test_costs_are_saved_with_the_sizes_of_the_page(open_app: Open) -> None:
+    visitor = open_app(page="cost", cost_model="GPT-2 small", cost_s="2048")
+    visitor.press("save-scene")
+    visitor.choose("cost_part", "matrix")
+    visitor.choose("cost_model", "")
+    visitor.choose("cost_bytes", "4")
+    visitor.press("save-scene")
+    grows, matrix = visitor["own_deck"].scenes
+    assert (grows.picture, grows.sizes_of, grows.tokens) == ("cost", "GPT-2 small", 2048)
+    assert show_scene(grows, "light").caption == (
+        "At 2,048 tokens attention takes 6.4\u00a0×\u00a010⁹ multiply-adds of a layer, the MLP 9.7\u00a0×\u00a010⁹."
+    )  # 2 · 2,048² · 768 and 2 · 2,048 · 768 · 3,072
+    assert (matrix.picture, matrix.sizes, matrix.number_bytes) == ("scores_memory", (768, 12, 1, 12), 4)
+    assert "201\u00a0MB for one layer" in show_scene(matrix, "light").caption  # 12 · 2,048² · 4 bytes
+
+
+def test_a_talk_and_costs_need_no_text(open_app: Open) -> None:
+    for page, widget in (("talk", "prepare"), ("cost", "cost-curves")):
+        visitor = open_app(page=page, text=" ")
+        assert visitor.has(widget) and not visitor.errors() and not visitor.crashes()
+    visitor.choose("cost_part", "flash")
+    assert "needs a text" in visitor.says() and not visitor.crashes()
+
+
+def test_a_deck_is_emptied(open_app: Open) -> None:
+    visitor = open_app(page="talk", deck="own")
+    visitor.app.session_state["own_deck"] = read_deck(deck_text(DECKS["what_it_costs"]))
+    visitor.app.run()
+    assert visitor.component("own-deck")["text"] == deck_text(DECKS["what_it_costs"])
+    visitor.press("empty-deck")
+    assert visitor.component("own-deck")["text"] == "" and "Your deck has no scene yet" in visitor.says()

@@ -12,6 +12,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from attnviz.figures.palettes import PALETTES, palette_of
 from attnviz.figures.theme import THEMES, Theme, candidate_colours
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets" / "components"
@@ -47,7 +48,9 @@ def read_script(*names: str) -> str:
 
 def _palette(theme: Theme) -> dict[str, Any]:
     bar = theme.measure[len(theme.measure) * 2 // 3]
-    colours = {"weight": theme.weight, "masked": theme.masked, "mark": theme.accent, "rule": theme.rule, "bar": bar}
+    looks = {name: palette_of(name, theme.name) for name in PALETTES}
+    weight, mark = ({name: getattr(look, part) for name, look in looks.items()} for part in ("weight", "mark"))
+    colours = {"weight": weight, "mark": mark, "masked": theme.masked, "rule": theme.rule, "bar": bar}
     return colours | {"candidates": candidate_colours(theme.name)}
 
 

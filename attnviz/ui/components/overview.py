@@ -9,6 +9,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from attnviz.ui.components.bridge import pack, read_asset, read_script, send_note, settle_in_session
+from attnviz.ui.palette import chosen
 
 Head = tuple[int, int]  # (layer, head)
 
@@ -127,6 +128,7 @@ def overview(
         settled = settle_in_session(key, selected, choice, about=tuple(cells))
         send_note(key, "measure", {"tint": shares, "captions": lines, "order": places})
         says = {"selected": settled.value, "seen": settled.seen, "theme": theme, "label": label}
+        says |= {"palette": chosen()}
         send_note(key, "selection", says)
     return OverviewEvent(_as_head(settled.value), theme)
 

@@ -9,6 +9,7 @@ import streamlit as st
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.ui.components.bridge import pack, read_asset, read_script, send_note, settle_in_session
+from attnviz.ui.palette import chosen
 
 FULL = 65535  # a weight of 1 as it travels, in 16 bits
 
@@ -93,7 +94,7 @@ def token_strip(
         result = _text(key=key, data=data, on_pin_change=lambda: None)
         settled = settle_in_session(key, _as_index(pinned), result.get("pin"), about=tuple(labels))
         says = {"pinned": settled.value, "seen": settled.seen, "selected": _as_index(selected)}
-        send_note(key, "strip", says | {"mode": mode, "direction": direction})
+        send_note(key, "strip", says | {"mode": mode, "direction": direction, "palette": chosen()})
     return TokenEvent(_as_index(settled.value))
 
 

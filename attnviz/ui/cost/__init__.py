@@ -6,7 +6,7 @@ from attnviz.ui.cost import flash, grows, matrix, measured
 from attnviz.ui.lesson.frame import Step
 from attnviz.ui.visit import Visit
 
-DRAW: dict[str, Callable[[Visit, Step], None]] = {
+DRAW: dict[str, Callable[[Visit | None, Step], None]] = {
     "grows": grows.draw,
     "matrix": matrix.draw,
     "flash": flash.draw,

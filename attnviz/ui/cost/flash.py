@@ -24,8 +24,11 @@ BYTES = 4  # float32
 FAR = 8192  # tokens to compare with
 
 
-def draw(visit: Visit, part: Step) -> None:
+def draw(visit: Visit | None, part: Step) -> None:
     """Draw the controls, the grid with the block in work, a query's running numbers, and the memory that it takes."""
+    if visit is None:
+        st.info("This part needs a text and a model that can be loaded.")
+        return
     reason = visit.info.cannot.get("scores")
     if reason:
         st.info(plain(reason))
@@ -195,7 +198,7 @@ def _grid(visit: Visit, part: Step, film: Film, now: tuple[int, int]) -> None:
 def _scores(visit: Visit, step: FlashStep, query: int) -> None:
     """Draw the scores of the block in work, all that is there of the matrix at this moment."""
     if step.scores is None or max(step.scores.shape) > 256:
-        st.markdown("##### Scores of this block")
+        st.markdown("#### Scores of this block")
         st.info(
             "This block is left out: no score is worked out." if step.skipped else "This block is too large to draw."
         )
@@ -236,7 +239,7 @@ def _running(visit: Visit, film: Film, steps: list[FlashStep], j: int, query: in
             }
         )
     label = visit.rest.tokens_of(visit.part or None)[0][query].label
-    st.markdown(f"##### What is kept for “{plain(label)}” ({query})")
+    st.markdown(f"#### What is kept for “{plain(label)}” ({query})")
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     st.dataframe(columns, hide_index=True, column_config=right_aligned(list(columns)[1:]), key="flash-running")
 

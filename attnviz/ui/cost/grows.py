@@ -11,12 +11,12 @@ from attnviz.ui import charts
 from attnviz.ui.cost.parts import table
 from attnviz.ui.cost.sizes import LENGTHS, chosen_model, sizes_row
 from attnviz.ui.lesson.frame import Step, guess
-from attnviz.ui.visit import Visit
+from attnviz.ui.visit import Visit, theme
 
 POINTS = 81  # of a line
 
 
-def draw(visit: Visit, part: Step) -> None:
+def draw(visit: Visit | None, part: Step) -> None:
     """Draw the controls, the claim put right, the curves with their meeting point, and the numbers at the length."""
     shape = sizes_row()
     chosen = st.session_state
@@ -40,9 +40,9 @@ def draw(visit: Visit, part: Step) -> None:
     rest = "projections and MLP together" if chosen.cost_mlp else "the projections"
     left, right = st.columns([3, 2], gap="large")
     with left:
-        _curves(visit, part, shape, meeting)
+        _curves(part, shape, meeting)
     with right:
-        st.markdown(f"##### {part.say('meet', meeting=meeting, in_d=meeting / shape.d_model, rest=rest)}")
+        st.markdown(f"#### {part.say('meet', meeting=meeting, in_d=meeting / shape.d_model, rest=rest)}")
         st.markdown(_table(shape, layer_cost(shape, chosen.cost_s, causal_skipped=chosen.cost_skip)))
         if shape.n_heads != shape.n_kv_heads:
             st.markdown(part.say("group", group=shape.n_heads // shape.n_kv_heads))
@@ -78,7 +78,7 @@ def _lengths(meeting: float, s: int, log: bool) -> np.ndarray:
     return np.unique(np.rint(np.linspace(1, max(1.5 * s, 1.6 * meeting), POINTS)))
 
 
-def _curves(visit: Visit, part: Step, shape: Shape, meeting: float) -> None:
+def _curves(part: Step, shape: Shape, meeting: float) -> None:
     chosen = st.session_state
     log = chosen.cost_axes == "log"
     s = _lengths(meeting, chosen.cost_s, log)
@@ -98,7 +98,7 @@ def _curves(visit: Visit, part: Step, shape: Shape, meeting: float) -> None:
         marks=_marks(part, shape, log),
         marked=chosen.cost_s,
         title=f"One layer of {name}" if chosen_model() else f"One layer, {name}",
-        theme=visit.theme,
+        theme=theme(),
         height=520,
     )
     charts.draw(figure, "cost-curves", f"cost {name}", partial(dict, {"tokens": s.astype(int), **rows}))

@@ -11,13 +11,13 @@ from attnviz.ui import charts
 from attnviz.ui.cost.parts import table
 from attnviz.ui.cost.sizes import LENGTHS, sizes_row
 from attnviz.ui.lesson.frame import Step, guess
-from attnviz.ui.visit import Visit
+from attnviz.ui.visit import Visit, theme
 
 ROW_SUM_BYTES = 4  # float32, whatever the scores are in
 EXAMPLE = (8192, 32, 32)  # tokens, heads, layers of the question
 
 
-def draw(visit: Visit, part: Step) -> None:
+def draw(visit: Visit | None, part: Step) -> None:
     """Draw the controls, the bytes over the length, and the numbers at the chosen one."""
     shape = sizes_row()
     st.segmented_control(
@@ -31,10 +31,10 @@ def draw(visit: Visit, part: Step) -> None:
     guess(part, **_example())
     left, right = st.columns([3, 2], gap="large")
     with left:
-        _curves(visit, part, shape)
+        _curves(part, shape)
     with right:
         s = st.session_state.cost_s
-        st.markdown(f"##### {part.say('each', s=s, n=quantity(s**2))}")
+        st.markdown(f"#### {part.say('each', s=s, n=quantity(s**2))}")
         st.markdown(_table(part, shape))
         st.markdown(part.say("linear"))
         if shape.n_heads > 1:
@@ -62,7 +62,7 @@ def _held(shape: Shape) -> dict[str, tuple[int, int]]:
     }
 
 
-def _curves(visit: Visit, part: Step, shape: Shape) -> None:
+def _curves(part: Step, shape: Shape) -> None:
     s, n_bytes = np.array(LENGTHS), int(st.session_state.cost_bytes)
     rows = {
         name: [score_bytes(int(length), heads, layers, n_bytes) for length in s]
@@ -79,7 +79,7 @@ def _curves(visit: Visit, part: Step, shape: Shape) -> None:
         marks=[Mark(at, whole, f"{quantity(whole, 'bytes')} at s = {at:,}")],
         marked=at,
         title="Score matrices, kept whole or not",
-        theme=visit.theme,
+        theme=theme(),
         height=520,
     )
     charts.draw(figure, "matrix-curves", "score matrices", partial(dict, {"tokens": s, **rows}))

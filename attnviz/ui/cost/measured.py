@@ -12,14 +12,14 @@ from attnviz.figures import Curve, cost_curves, quantity
 from attnviz.models.timing import Run
 from attnviz.ui import charts
 from attnviz.ui.lesson.frame import Step, guess
-from attnviz.ui.visit import Visit
+from attnviz.ui.visit import Visit, theme
 
 LOOK_SECONDS = 1.0
 NOISE = {"seconds": 0.0, "peak_bytes": 5e5}  # smaller numbers are not drawn
 UNITS: dict[Quantity, str] = {"seconds": "seconds", "peak_bytes": "bytes"}
 
 
-def draw(visit: Visit, part: Step) -> None:
+def draw(visit: Visit | None, part: Step) -> None:
     """Offer to measure, show how far it is, and draw what came out."""
     guess(part)
     run: Run | None = st.session_state.get("timing_run")
@@ -32,7 +32,7 @@ def draw(visit: Visit, part: Step) -> None:
         return
     if run.state in ("stopped", "failed"):
         st.info(part.say(run.state))
-    _results(visit, part, run)
+    _results(part, run)
 
 
 def _offer(part: Step, run: Run | None) -> None:
@@ -59,17 +59,17 @@ def _watch(part: Step) -> None:
     st.progress(run.share, f"{what} ({len(run.results)} of {len(run.sizes) * len(WAYS)} measured)")
 
 
-def _results(visit: Visit, part: Step, run: Run) -> None:
+def _results(part: Step, run: Run) -> None:
     for column, measure, title in zip(
         st.columns(2, gap="large"), UNITS, ("Time", "Memory beyond what was there"), strict=True
     ):
         with column:
-            _chart(visit, run.results, measure, title)
+            _chart(run.results, measure, title)
     st.caption(part.say("guides"))
     if run.skipped:
         what = ", ".join(f"{WAYS[way]} at {tokens:,}" for way, tokens, _ in run.skipped)
         st.info(part.say("skipped", limit=quantity(run.limit, "bytes"), what=what))
-    st.markdown("##### What this machine showed, and why")
+    st.markdown("#### What this machine showed, and why")
     for name, both in findings(run.results):
         unit = "seconds" if "_time_" in name else "bytes"
         numbers = {"first": quantity(both.first, unit), "second": quantity(both.second, unit), "tokens": both.tokens}
@@ -81,7 +81,7 @@ def _results(visit: Visit, part: Step, run: Run) -> None:
     st.download_button("Results as CSV", make, name, "text/csv", on_click="ignore", key="timing-csv")
 
 
-def _chart(visit: Visit, results: Sequence[Measurement], measure: Quantity, title: str) -> None:
+def _chart(results: Sequence[Measurement], measure: Quantity, title: str) -> None:
     """Draw one quantity of all ways over the length, with lines of slope 2 and 1 to compare with."""
     curves = []
     for way, name in WAYS.items():
@@ -104,7 +104,7 @@ def _chart(visit: Visit, results: Sequence[Measurement], measure: Quantity, titl
         "tokens.",
         notes=notes,
         title=title,
-        theme=visit.theme,
+        theme=theme(),
         height=560,
     )
     table = {

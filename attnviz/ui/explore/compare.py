@@ -16,6 +16,7 @@ from attnviz.ui.explore.compare_sides import (
     other_switches,
     tiles,
 )
+from attnviz.ui.facts import facts_of
 from attnviz.ui.visit import Visit
 
 VERSUS = {"head": "another head", "text": "another text", "model": "another model", "switches": "the switches"}
@@ -24,7 +25,7 @@ SIDES = {"head": another_head, "text": another_text, "model": another_model, "sw
 
 def compare(visit: Visit) -> None:
     """Draw A, what is on the page, beside B, which differs from it in one thing, and the difference below them."""
-    st.markdown("##### Side by side")
+    st.markdown("#### Side by side")
     st.segmented_control(
         "A is the head on this page. Compare it with",
         list(VERSUS),
@@ -72,5 +73,5 @@ def _difference(visit: Visit, a: Tile, b: Tile) -> Compared | None:
     except ValueError as error:
         st.info(as_sentence(str(error).capitalize()))
         return None
-    draw_difference(visit, compared)
+    draw_difference(visit, compared, facts_of("compare") | {"a": a.side.about, "b": b.side.about})
     return compared

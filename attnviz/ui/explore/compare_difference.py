@@ -1,7 +1,9 @@
 """Compare's map of B minus A: token by token where the tokens agree, word by word where only the text does."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -68,8 +70,8 @@ def subtract(a: Tile, b: Tile) -> Compared:
     return Compared(found, a.queries, a.keys, unit, _name_change(a, b, found, rows, columns), left_out)
 
 
-def draw_difference(visit: Visit, compared: Compared) -> None:
-    """Draw the map of B minus A."""
+def draw_difference(visit: Visit, compared: Compared, sides: Mapping[str, Any]) -> None:
+    """Draw the map of B minus A; `sides` says what both are, for its files."""
     found, queries, keys = compared.found, compared.queries, compared.keys
     figure = head_map(
         found.values,
@@ -85,7 +87,7 @@ def draw_difference(visit: Visit, compared: Compared) -> None:
         height=HEIGHT,
     )
     table = partial(map_table, found.values, found.seen, queries, keys)
-    draw(figure, "compare-difference", f"compare B minus A {visit.info.name}", table)
+    draw(figure, "compare-difference", f"compare B minus A {visit.info.name}", table, about=sides)
 
 
 def say_difference(compared: Compared) -> None:

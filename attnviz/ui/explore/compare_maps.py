@@ -14,6 +14,7 @@ from attnviz.ui.controls import plain
 from attnviz.ui.examples import example_of
 from attnviz.ui.explore.compare_pairs import Pair
 from attnviz.ui.explore.compare_sides import HEIGHT, Side, Tile
+from attnviz.ui.facts import facts_of
 from attnviz.ui.visit import Visit
 
 N_KEYS = 5  # of a row that are listed
@@ -59,7 +60,7 @@ def maps(visit: Visit, a: Tile, b: Tile, looking: tuple[int, int]) -> None:
                 height=HEIGHT,
             )
             table = partial(map_table, tile.weights, tile.allowed, tile.queries, tile.keys)
-            draw(figure, key, f"compare {tile.side.title}", table)
+            draw(figure, key, f"compare {tile.side.title}", table, about=facts_of(key) | tile.side.about)
             if len(tile.keys) < len(tile.side.tokens[1]):
                 st.caption(_what_is_left_out(tile))
 

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+import attnviz
+from attnviz.core.export import about_trace
 from attnviz.core.switches import Switches
 from attnviz.core.trace import Token, Trace
 from attnviz.figures.theme import shorten
@@ -43,6 +46,12 @@ class Side:
     def title(self) -> str:
         """What stands over the map."""
         return f"{self.letter}: {shorten(self.name, TITLE)}"
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Where its numbers come from, for files."""
+        said = about_trace(self.trace, version=attnviz.__version__, part=self.part, switches=self.switches)
+        return said | {"layer": self.layer, "head": self.head}
 
     @property
     def at_rest(self) -> bool:

@@ -19,7 +19,7 @@ HOW_TO_READ = (
 
 def lines(visit: Visit) -> None:
     """Draw every weight of the selected layer's heads that is large enough as a line."""
-    st.markdown(f"##### All heads of layer {visit.layer} as lines")
+    st.markdown(f"#### All heads of layer {visit.layer} as lines")
     part = window(visit)
     queries, keys = (side[part] for side in visit.after.tokens_of(visit.part))
     weights = _layer_weights(visit, part)

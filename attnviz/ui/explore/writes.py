@@ -58,7 +58,7 @@ def writes(visit: Visit) -> None:
     """Draw the words that the selected head raises and lowers at the chosen token."""
     query = _query(visit)
     token = visit.after.tokens_of(visit.part)[0][query]
-    st.markdown(f"##### What {visit.name} writes at “{plain(token.label)}” ({query})")
+    st.markdown(f"#### What {visit.name} writes at “{plain(token.label)}” ({query})")
     reason = _reason(visit, query)
     if reason:
         st.info(plain(reason))

@@ -134,7 +134,7 @@ def _map(visit: Visit, step: Step, weights: np.ndarray, part: slice, n_prompt: i
 
 def _cache(visit: Visit, steps: Sequence[Step]) -> None:
     """Draw the keys and values of the chosen layer as bands, the new column framed, and check the old ones."""
-    st.markdown("##### What is kept: K and V")
+    st.markdown("#### What is kept: K and V")
     st.markdown(say("steps", "cache"))
     keys, values = steps[-1].cache[visit.layer]  # (kv_heads, t, d_head) each
     n_old = steps[-2].cache[visit.layer][0].shape[1] if len(steps) > 1 else 0

@@ -1,11 +1,11 @@
-"""What all steps of the lesson share: their texts from `assets/lesson.toml`, the question to guess, and the code."""
+"""What all steps of the lesson share: their texts from `assets/lesson.toml`, the question to guess, folds, the code."""
 
 import importlib
 import inspect
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -109,14 +109,30 @@ def guess(step: Step, /, **values: Any) -> None:
             st.markdown(fill(step.answer, **values))
 
 
-def code(step: Step) -> None:
-    """Offer the source of the functions that made the step's pictures."""
-    box = st.expander("The code that made these pictures", key=f"code-{step.name}", on_change="rerun", type="compact")
+def folded(title: str, key: str, draw: Callable[[], None], *, small: bool = False) -> None:
+    """Offer what isn't told aloud in a closed expander; it is worked out and drawn once the visitor opens it.
+
+    Args:
+        title: says what is inside.
+        key: unique on the page.
+        draw: draws the inside.
+        small: a line of grey text instead of a box.
+    """
+    box = st.expander(title, key=key, on_change="rerun", type="compact" if small else "default")
     if box.open:
         with box:
-            for function in step.functions():
-                st.caption(plain(f"{function.__module__}.{function.__qualname__}"))
-                st.code(inspect.getsource(function), language="python")
+            draw()
+
+
+def code(step: Step) -> None:
+    """Offer the source of the functions that made the step's pictures."""
+    folded("The code that made these pictures", f"code-{step.name}", partial(_sources, step), small=True)
+
+
+def _sources(step: Step) -> None:
+    for function in step.functions():
+        st.caption(plain(f"{function.__module__}.{function.__qualname__}"))
+        st.code(inspect.getsource(function), language="python")
 
 
 def _turn(key: str) -> None:

@@ -23,7 +23,7 @@ from attnviz.figures import component_map, head_map
 from attnviz.models.blas import half_the_cores
 from attnviz.ui import cache, charts
 from attnviz.ui.controls import as_sentence, plain
-from attnviz.ui.lesson.frame import Step, guess
+from attnviz.ui.lesson.frame import Step, folded, guess
 from attnviz.ui.lesson.numbers import MOST_TOKENS, numbers_row
 from attnviz.ui.visit import Visit
 
@@ -41,7 +41,7 @@ def draw(visit: Visit, step: Step) -> None:
         _real(visit, step)
     else:
         _random(visit, step)
-    _stand_ins(step)
+    folded(step.say("stand_ins_title"), "mask-stand-ins", partial(_stand_ins, step))
 
 
 def _random(visit: Visit, step: Step) -> None:
@@ -224,7 +224,6 @@ def _difference(
 
 def _stand_ins(step: Step) -> None:
     """Show what -inf and -1e9 make of a row in which something is allowed, and of one in which nothing is."""
-    st.markdown("##### Why minus infinity, and not a large negative number?")
     scores = np.array([1.0, 2.0, 0.5, 3.0])
     rows = {"two keys allowed": np.array([True, True, False, False]), "nothing allowed": np.zeros(4, bool)}
     lines = ["| scores 1, 2, 0.5, 3 | masked by | float32 | float16 |", "|:--|:--|:--|:--|"]

@@ -1,6 +1,7 @@
 """Step 9, does it match? The same numbers through our function and through PyTorch's, and the whole model both ways."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -15,13 +16,14 @@ from attnviz.models.reference import torch_attention
 from attnviz.ui import cache, charts
 from attnviz.ui.controls import plain
 from attnviz.ui.lesson.engine import MOST_TOKENS, stream
-from attnviz.ui.lesson.frame import Step, guess, minus
+from attnviz.ui.lesson.frame import Step, folded, guess, minus
 from attnviz.ui.lesson.numbers import Numbers, numbers_row
 from attnviz.ui.lesson.trail import trail
 from attnviz.ui.lesson.weighted_sum import cell_vote, next_word
 from attnviz.ui.visit import Visit
 
 TYPES = ("float32", "float64")
+Differences = dict[str, tuple[NDArray[np.floating], NDArray[np.floating]]]  # by type: of the output, of the weights
 
 
 def draw(visit: Visit, step: Step) -> None:
@@ -37,14 +39,19 @@ def draw(visit: Visit, step: Step) -> None:
         _map(visit, numbers, apart)
     with right:
         st.markdown(step.say("alone"))
-        st.markdown(_table(step, found))
-        if numbers.trace is not None and _extras(numbers.trace, numbers):
-            st.caption(step.say("extras"))
-        if numbers.real:
-            _whole_model(visit, step)
+        folded(step.say("numbers_title"), "matches-numbers", partial(_in_numbers, visit, step, numbers, found))
     if numbers.real and numbers.part != "cross":
-        st.markdown(f"##### {step.say('end_title')}")
+        st.markdown(f"#### {step.say('end_title')}")
         _end(visit, step, numbers)
+
+
+def _in_numbers(visit: Visit, step: Step, numbers: Numbers, found: Differences) -> None:
+    """Say how far apart both ways are, for this head and for the whole model."""
+    st.markdown(_table(step, found))
+    if numbers.trace is not None and _extras(numbers.trace, numbers):
+        st.caption(step.say("extras"))
+    if numbers.real:
+        _whole_model(visit, step)
 
 
 def _both(numbers: Numbers, dtype: str) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
@@ -66,7 +73,7 @@ def _extras(trace: Trace, numbers: Numbers) -> bool:
     return any(getattr(record, name, None) is not None for name in ("softcap", "sinks", "bias"))
 
 
-def _table(step: Step, found: dict[str, tuple[NDArray[np.floating], NDArray[np.floating]]]) -> str:
+def _table(step: Step, found: Differences) -> str:
     lines = [step.says["header"], "|:--|--:|--:|--:|"]
     for name, (output, weights) in found.items():
         unit = np.finfo(name).eps

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from attnviz.ui import cache, charts
 from attnviz.ui.charts import heads_table, map_table
 from attnviz.ui.controls import as_sentence
 from attnviz.ui.lesson.engine import numpy_model
-from attnviz.ui.lesson.frame import Step, guess
+from attnviz.ui.lesson.frame import Step, folded, guess
 from attnviz.ui.lesson.numbers import MOST_TOKENS, Numbers, numbers_row
 from attnviz.ui.lesson.trail import trail
 from attnviz.ui.visit import Visit
@@ -54,15 +55,14 @@ def draw(visit: Visit, step: Step) -> None:
     best = previous_token_head(visit)
     if isinstance(shuffled, Shuffled):
         guess(step, **_answer(best, shuffled))
-    st.markdown(f"##### {step.say('distance_title')}")
+    st.markdown(f"#### {step.say('distance_title')}")
     model = numpy_model(visit)
     if model is not None and model.theta is None:
         st.markdown(step.say("learned"))
     elif model is not None:
         trail(numbers, "score")
         _curves(visit, step, numbers, best, model.theta)
-    st.markdown(f"##### {step.say('shuffle_title')}")
-    _shuffle_part(visit, step, shuffled)
+    folded(step.say("shuffle_title"), "position-shuffle", partial(_shuffle_part, visit, step, shuffled))
 
 
 def previous_token_head(visit: Visit) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from attnviz.figures import component_map
 from attnviz.ui import charts
 from attnviz.ui.charts import Columns
-from attnviz.ui.lesson.frame import Step, guess
+from attnviz.ui.lesson.frame import Step, folded, guess
 from attnviz.ui.lesson.numbers import Numbers, numbers_row
 from attnviz.ui.lesson.trail import trail
 from attnviz.ui.visit import Visit
@@ -35,11 +35,21 @@ def draw(visit: Visit, step: Step) -> None:
         with column:
             _vectors(visit, numbers, *side)
     trail(numbers, "sizes")
+    st.markdown(step.say("followed") + (_naming(visit, step) if numbers.real else ""))
     st.caption(step.say("size"))
-    if numbers.real:
-        st.caption(_shared(visit, step))
     if width > MOST_COMPONENTS:
         st.caption(step.say("cut", drawn=MOST_COMPONENTS, width=width))
+    folded(step.say("more_title"), "roles-more", partial(_more, visit, step, numbers))
+
+
+def _naming(visit: Visit, step: Step) -> str:
+    return step.say("naming", name=visit.name, head=visit.head, layer=visit.layer)
+
+
+def _more(visit: Visit, step: Step, numbers: Numbers) -> None:
+    st.markdown(step.say("names"))
+    if numbers.real:
+        st.markdown(_shared(visit, step))
 
 
 def _vectors(visit: Visit, numbers: Numbers, title: str, values: NDArray[np.floating], labels, token: int) -> None:

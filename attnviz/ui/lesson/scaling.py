@@ -24,7 +24,7 @@ from attnviz.figures import Line, gradient_histogram, saturation_histogram, scor
 from attnviz.models.blas import half_the_cores
 from attnviz.ui import cache, charts
 from attnviz.ui.controls import head, plain
-from attnviz.ui.lesson.frame import Step, guess
+from attnviz.ui.lesson.frame import Step, folded, guess
 from attnviz.ui.lesson.numbers import numbers_row, real_numbers
 from attnviz.ui.lesson.trail import trail
 from attnviz.ui.visit import Visit
@@ -48,12 +48,20 @@ def draw(visit: Visit, step: Step) -> None:
         found = cache.results().get(("scaling", n_tokens, d, seed), lambda: random_scaling(n_tokens, d, seed))
     guess(step, n_tokens=n_tokens, d=d, **_answer(found))
     _spread(visit, step, found, d)
+    folded(step.say("numbers_title"), "scaling-gradients", partial(_weights_and_gradients, visit, step, found))
+    folded(step.say("real_title"), "scaling-real", partial(_real, visit, step))
+
+
+def _weights_and_gradients(visit: Visit, step: Step, found: Scaling) -> None:
+    """Draw the largest weights and the gradients, as histograms, a table, and curves over the width or the tokens."""
+    n_tokens, d = st.session_state.rows, st.session_state.width
     _sharpness(visit, found, NAMES, "random")
+    st.caption(step.say("sharpness"))
     table, said = st.columns(2, gap="medium")
     table.markdown(_table(found, NAMES))
     said.caption(step.say("counted", n_rows=f"{len(found.scaled.maxima):,}", n_tokens=n_tokens))
+    said.caption(step.say("kurtosis", kurtosis=kurtosis(found.products), expected=3 + 6 / d))
     _curves(visit, step)
-    _real(visit, step)
 
 
 def _width_slider() -> None:
@@ -88,8 +96,7 @@ def _spread(visit: Visit, step: Step, found: Scaling, d: int) -> None:
     """Draw random scores without the factor and with it, beside what theory says."""
     root = math.sqrt(d)
     _scores(visit, found, root / 5, 5 * root, "random", partial(_densities, d))
-    measured = {"sd": float(found.products.std()), "root": root, "kurtosis": kurtosis(found.products)}
-    st.caption(step.say("spread", d=d, expected=3 + 6 / d, **measured))
+    st.caption(step.say("spread", d=d, sd=float(found.products.std()), root=root))
 
 
 def _scores(
@@ -237,7 +244,7 @@ def _lines(found: Curves, measures: tuple[str, str], names: tuple[str, str]) -> 
 
 def _real(visit: Visit, step: Step) -> None:
     """Draw the same for the head and the text that the visitor chose."""
-    st.markdown(f"##### And in a trained head: {visit.name} on your text")
+    st.markdown(f"#### {visit.name} on your text")
     with st.container(width=260):
         head(visit.info)
     reason = visit.info.cannot.get("scores") or visit.info.cannot.get("scaled")

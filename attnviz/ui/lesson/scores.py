@@ -1,5 +1,7 @@
 """Step 2, scores: q·k for every pair, and one cell of it taken apart."""
 
+from functools import partial
+
 import numpy as np
 import streamlit as st
 
@@ -9,7 +11,7 @@ from attnviz.figures.theme import number
 from attnviz.ui import charts
 from attnviz.ui.charts import map_table
 from attnviz.ui.components.cell_picker import cell_picker
-from attnviz.ui.lesson.frame import Step, guess, minus, right_aligned
+from attnviz.ui.lesson.frame import Step, folded, guess, minus, right_aligned
 from attnviz.ui.lesson.numbers import Numbers, numbers_row, pick
 from attnviz.ui.lesson.trail import trail
 from attnviz.ui.visit import Visit
@@ -37,14 +39,13 @@ def draw(visit: Visit, step: Step) -> None:
         **numbers.pair,
     )
     trail(numbers, "weight")
+    st.caption(step.say("click"))
     left, right = st.columns(2, gap="medium")
     with left:
         _map(visit, numbers)
     with right:
         _products(visit, numbers, products, few)
-    st.markdown(step.say("row", scale=number(1 / numbers.scale), **numbers.pair))
-    _row(numbers)
-    st.caption(step.say("caution"))
+    folded(step.say("row_title"), "scores-row", partial(_row, step, numbers))
 
 
 def _side(products: np.ndarray) -> str:
@@ -100,8 +101,9 @@ def _products(visit: Visit, numbers: Numbers, products: np.ndarray, few: np.ndar
     )
 
 
-def _row(numbers: Numbers) -> None:
+def _row(step: Step, numbers: Numbers) -> None:
     """Show the followed query's row, key by key, from product to weight."""
+    st.markdown(step.say("row", scale=number(1 / numbers.scale), **numbers.pair))
     steps = row_in_steps(numbers.scores[numbers.row])
     seen = np.flatnonzero(numbers.allowed[numbers.row])
     seen = seen[(seen >= numbers.shown.start) & (seen < numbers.shown.stop)]
@@ -119,3 +121,4 @@ def _row(numbers: Numbers) -> None:
         column_config=right_aligned(columns),
         key="lesson-row",
     )
+    st.caption(step.say("caution"))

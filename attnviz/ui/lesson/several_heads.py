@@ -13,7 +13,7 @@ from attnviz.figures.theme import number
 from attnviz.ui import cache, charts
 from attnviz.ui.charts import map_table
 from attnviz.ui.lesson.engine import stream
-from attnviz.ui.lesson.frame import Step, guess
+from attnviz.ui.lesson.frame import Step, folded, guess
 from attnviz.ui.lesson.numbers import Numbers, numbers_row
 from attnviz.ui.visit import Visit
 
@@ -91,8 +91,6 @@ def _real(visit: Visit, step: Step, numbers: Numbers) -> None:
     st.markdown(
         step.say(
             "two_heads",
-            layer=visit.layer,
-            n_heads=len(weights),
             name=numbers.name,
             other=f"L{visit.layer} H{other}",
             query=numbers.pair["query"],
@@ -104,8 +102,7 @@ def _real(visit: Visit, step: Step, numbers: Numbers) -> None:
     for column, head in zip(st.columns(2, gap="medium"), (visit.head, other), strict=True):
         with column:
             _map(visit, numbers, weights[head], head)
-    st.markdown(f"##### {step.say('write_title')}")
-    _writes(visit, step, numbers, weights)
+    folded(step.say("write_title"), "several-heads-writes", partial(_writes, visit, step, numbers, weights))
 
 
 def _other_box(visit: Visit, numbers: Numbers, weights: NDArray[np.float32]) -> int:

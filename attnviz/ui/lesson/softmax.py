@@ -12,7 +12,7 @@ from attnviz.core.saturation import jacobian_norm
 from attnviz.core.switches import Switches
 from attnviz.figures import row_bars, sum_bars
 from attnviz.ui import cache, charts
-from attnviz.ui.lesson.frame import Step, guess, minus, right_aligned
+from attnviz.ui.lesson.frame import Step, folded, guess, minus, right_aligned
 from attnviz.ui.lesson.numbers import Numbers, numbers_row
 from attnviz.ui.lesson.trail import trail
 from attnviz.ui.state import HEATS
@@ -27,7 +27,7 @@ def draw(visit: Visit, step: Step) -> None:
     numbers = numbers_row(visit)
     if numbers is None:
         return
-    heat = float(_temperature())
+    heat = float(_temperature(step))
     weights = _weights(numbers, heat)  # (shown queries, keys)
     columns = weights.sum(axis=0)
     best = int(columns.argmax())
@@ -38,17 +38,18 @@ def draw(visit: Visit, step: Step) -> None:
         _row(visit, step, numbers, weights, heat)
     with right:
         _sums(visit, step, numbers, weights)
-    _overflow(visit, step, numbers)
+    folded(step.say("overflow_title"), "softmax-exponents", partial(_overflow, visit, step, numbers))
 
 
-def _temperature() -> str:
+def _temperature(step: Step) -> str:
     names = {"0.01": "0.01, towards argmax", "1": "1, as it is", "100": "100, towards equal shares"}
     return st.select_slider(
-        "Temperature: scores are divided by it",
+        step.say("heat"),
         HEATS,
         key="heat",
         persist_state="session",
         format_func=lambda heat: names.get(heat, heat),
+        help=step.say("heat_help"),
     )
 
 
@@ -85,7 +86,7 @@ def _row(visit: Visit, step: Step, numbers: Numbers, weights: NDArray[np.floatin
     share = float(weights[row][numbers.cell[1]])
     st.caption(step.say("followed", power=power, total=float(np.exp(shifted).sum()), share=share, **numbers.pair))
     gradient = float(jacobian_norm(weights[row][None])[0])
-    st.caption(step.say("row", total=float(weights[row].sum()), gradient=gradient))
+    st.caption(step.say("row", gradient=gradient), help=step.say("jacobian"))
 
 
 def _sums(visit: Visit, step: Step, numbers: Numbers, weights: NDArray[np.floating]) -> None:
@@ -105,7 +106,6 @@ def _sums(visit: Visit, step: Step, numbers: Numbers, weights: NDArray[np.floati
 
 def _overflow(visit: Visit, step: Step, numbers: Numbers) -> None:
     """Compute a row as the formula writes it and as it is done, in the chosen precision, and show both."""
-    st.markdown("##### Taking the largest score off first")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.segmented_control(
             "Row",

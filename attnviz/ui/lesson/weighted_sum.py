@@ -1,5 +1,6 @@
 """Step 7, weighted sum: what a query fetches, what is added to its token's vector, and to the next word's logit."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from attnviz.figures import component_bars, component_map, labelled_bars, row_ba
 from attnviz.figures.theme import number
 from attnviz.ui import charts
 from attnviz.ui.lesson.engine import Stream, stream
-from attnviz.ui.lesson.frame import Step, guess
+from attnviz.ui.lesson.frame import Step, folded, guess
 from attnviz.ui.lesson.numbers import Numbers, numbers_row
 from attnviz.ui.lesson.roles import MOST_COMPONENTS, vectors_table
 from attnviz.ui.lesson.trail import trail
@@ -38,12 +39,13 @@ def draw(visit: Visit, step: Step) -> None:
     if not numbers.real:
         st.caption(step.say("random"))
         return
-    st.markdown(f"##### {step.say('stream_title')}")
     flow = stream(visit, numbers) if numbers.part != "cross" else None
     if flow is not None:
         _stream(visit, step, numbers, flow, parts)
-        st.markdown(f"##### {step.say('word_title')}")
-        _next_word(visit, step, numbers, flow, parts)
+        if flow.model.head is None:
+            st.markdown(step.say("no_word"))
+            return
+        folded(step.say("word_title"), "weighted-sum-word", partial(_next_word, visit, step, numbers, flow, parts))
 
 
 def next_word(visit: Visit, numbers: Numbers, flow: Stream) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -113,29 +115,33 @@ def _stack(visit: Visit, numbers: Numbers, parts: NDArray[np.floating]) -> None:
 
 
 def _stream(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDArray[np.floating]) -> None:
-    """Draw how large the head's addition is beside the token's vector, and how far that is from the word."""
+    """Say how large the head's addition is beside the token's vector, and offer pictures of it."""
     written = flow.write(numbers.layer, numbers.head, parts.sum(axis=0))
-    sizes = {
-        step.say("own"): _size(flow.states[0]),
-        step.say("entering", layer=numbers.layer): _size(flow.states[numbers.layer]),
-        step.say("written", name=numbers.name): _size(written),
-        step.say("leaving", layer=numbers.layer): _size(flow.states[numbers.layer + 1]),
-    }
-    likeness = cosine(flow.states, flow.states[0])  # (layers + 1,)
-    at = numbers.layer
     st.markdown(
         step.say(
             "stream",
             name=numbers.name,
-            layer=at,
-            d_model=len(written),
-            written=number(sizes[step.say("written", name=numbers.name)]),
-            entering=number(_size(flow.states[at])),
+            layer=numbers.layer,
+            written=number(_size(written)),
+            entering=number(_size(flow.states[numbers.layer])),
             own=number(_size(flow.states[0])),
-            likeness=number(round(float(likeness[at]), 2)),
-            **numbers.pair,
         )
     )
+    draw = partial(_sizes_and_likeness, visit, step, numbers, flow, written)
+    folded(step.say("stream_pictures"), "weighted-sum-stream", draw)
+
+
+def _sizes_and_likeness(
+    visit: Visit, step: Step, numbers: Numbers, flow: Stream, written: NDArray[np.floating]
+) -> None:
+    """Draw the sizes of the stream and of what the head adds, and the stream's likeness to the word, layer by layer."""
+    likeness, at = cosine(flow.states, flow.states[0]), numbers.layer  # (layers + 1,)
+    sizes = {
+        step.say("own"): _size(flow.states[0]),
+        step.say("entering", layer=at): _size(flow.states[at]),
+        step.say("written", name=numbers.name): _size(written),
+        step.say("leaving", layer=at): _size(flow.states[at + 1]),
+    }
     left, right = st.columns(2, gap="medium")
     with left:
         figure = labelled_bars(
@@ -162,6 +168,7 @@ def _stream(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDA
         )
         columns = {"entering layer": np.arange(len(likeness)), "cosine": likeness}
         charts.draw(figure, "lesson-likeness", f"likeness {numbers.name}", lambda: columns)
+    st.caption(step.say("likeness", layer=at, likeness=number(round(float(likeness[at]), 2))))
     entering = flow.states[at]
     together = {"entering": _size(entering), "written": _size(written), "both": _size(entering + written)}
     others = {"name": numbers.name, "layer": at, "n_others": visit.info.n_heads - 1}
@@ -170,9 +177,6 @@ def _stream(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDA
 
 def _next_word(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDArray[np.floating]) -> None:
     """Draw what the head adds by itself to the logits of the likeliest next words."""
-    if flow.model.head is None:
-        st.markdown(step.say("no_word"))
-        return
     words, chances = next_word(visit, numbers, flow)
     labels = [visit.rest.label_of(int(word)) for word in words]
     votes = flow.votes(flow.write(numbers.layer, numbers.head, parts.sum(axis=0)), words)

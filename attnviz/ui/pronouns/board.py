@@ -93,7 +93,7 @@ def show_board(visit: Visit, board: Board, beside: list[Board]) -> None:
 
 
 def _rates(visit: Visit, board: Board) -> None:
-    st.markdown(f"##### Right in how many of {board.chosen[0].n if board.chosen else board.scores.n} sentences?")
+    st.markdown(f"#### Right in how many of {board.chosen[0].n if board.chosen else board.scores.n} sentences?")
     rows = [(f"L{c.layer} H{c.head}", c.rate.value, c.rate.low, c.rate.high) for c in board.chosen[:3]]
     n_heads = len(rows)
     if board.control is not None:
@@ -140,7 +140,7 @@ def _chosen_table(board: Board) -> None:
 
 
 def _accuracy_map(visit: Visit, board: Board) -> None:
-    st.markdown(f"##### Every head on all {board.scores.n} sentences")
+    st.markdown(f"#### Every head on all {board.scores.n} sentences")
     chance = board.scores.baselines["chance"].value
     heads_map(
         visit,
@@ -169,7 +169,7 @@ def _kinds(visit: Visit, board: Board, beside: list[Board]) -> None:
         )
         for b in kinds
     ]
-    st.markdown(f"##### L{best.layer} H{best.head} by kind of sentence, both halves")
+    st.markdown(f"#### L{best.layer} H{best.head} by kind of sentence, both halves")
     figure = rate_dots(rows, chance=0.5, highlighted=range(len(rows)), theme=visit.theme)
     names = ("kind", "right", "low", "high")
     draw(

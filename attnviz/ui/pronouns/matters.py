@@ -210,7 +210,7 @@ def _look(visit: Visit, question: Question, word: str) -> float | None:
 
 
 def _direct_map(visit: Visit, duel: Duel, direct: Direct) -> None:
-    st.markdown("##### What each head adds by itself")
+    st.markdown("#### What each head adds by itself")
     _map(visit, duel, direct.heads, "direct")
     st.caption(
         say(
@@ -229,7 +229,7 @@ def _direct_map(visit: Visit, duel: Duel, direct: Direct) -> None:
 
 def _effects(visit: Visit, duel: Duel, instead: str, layer: NDArray[np.float64]) -> None:
     """Draw what happens without a head: the chosen layer at once, all heads when asked for."""
-    st.markdown("##### What changes when it is off")
+    st.markdown("#### What changes when it is off")
     wanted = (*duel.key, "effects", instead)
     known = cache.results().peek(wanted)
     if known is None and not job.is_going_on("switching", wanted):

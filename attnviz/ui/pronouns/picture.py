@@ -12,6 +12,7 @@ from attnviz.core.pronouns import first_candidate, nearest_candidate
 from attnviz.figures import candidate_bars
 from attnviz.ui import controls
 from attnviz.ui.charts import draw
+from attnviz.ui.components.save_picture import save_picture
 from attnviz.ui.components.sentence_arcs import sentence_arcs
 from attnviz.ui.controls import plain
 from attnviz.ui.pronouns.examples import example_caption
@@ -51,6 +52,7 @@ def sentence(visit: Visit, question: Question) -> None:
         controls.head(visit.info)
     example_caption(visit, question)
     arcs(question, (visit.layer, visit.head), key="arcs", on_pick=pick_word)
+    save_picture("arcs", f"attnviz arcs {visit.name}", key="save-arcs")
     st.caption(plain(_where_it_went(visit, question)))
 
 
@@ -157,7 +159,7 @@ def _bars(visit: Visit, question: Question) -> None:
     figure = candidate_bars(
         rows, question.names, answer=question.answer, rules=_rules(question), title="", theme=visit.theme
     )
-    st.markdown("##### What heads say, and what three rules say that look at nothing")
+    st.markdown("#### What heads say, and what three rules say that look at nothing")
     draw(figure, "candidates", f"candidates {visit.info.name}", partial(_bars_table, question, rows))
     head_buttons("named", ((head.layer, head.head, "") for head in heads))
     _warn(visit, question)
@@ -209,7 +211,7 @@ def _all_heads(visit: Visit, question: Question) -> None:
         st.info("Which candidate is right? Choose “the answer” above and click it: then all heads are compared by it.")
         return
     answer = question.names[question.answer]
-    st.markdown(f"##### All heads: “{plain(answer)}” minus the best other candidate")
+    st.markdown(f"#### All heads: “{plain(answer)}” minus the best other candidate")
     values, layers = margins_of(visit, question), question.trace.layers_of(question.part)
     heads_map(
         visit,

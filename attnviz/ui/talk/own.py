@@ -1,23 +1,23 @@
-"""The visitor's own deck: scenes saved from the pages, or a deck that was loaded."""
+"""The visitor's own deck: scenes saved from the pages, or a deck that was loaded. The browser keeps it over reloads."""
 
 import streamlit as st
 
-from attnviz.core.deck import Deck, Scene, deck_text, read_deck
-from attnviz.core.switches import Switches
-from attnviz.core.trace import Trace
+from attnviz.core.deck import Deck, deck_text, read_deck
 from attnviz.ui import state
+from attnviz.ui.components.talk import keep_text
 from attnviz.ui.controls import as_sentence
-from attnviz.ui.pronouns.question import Question
-from attnviz.ui.talk.scenes import word_place
+from attnviz.ui.talk.saving import scene_of_page
 from attnviz.ui.visit import Visit
 
 OWN = "own"
-PAGES_WITH_SCENES = ("", "pronouns")  # whose pictures a scene can show
+EMPTY = Deck("My talk")
+PAGES_WITH_SCENES = ("", "scratch", "pronouns", "generate", "cost")  # of whose pictures a scene can be made
+PAGES_WITHOUT_VISIT = ("talk", "cost")  # that need no text and no model
 
 
 def own_deck() -> Deck:
     """Return the visitor's deck, without scenes at first."""
-    return st.session_state.get("own_deck", Deck("My talk"))
+    return st.session_state.get("own_deck", EMPTY)
 
 
 def set_own_deck(deck: Deck) -> None:
@@ -25,100 +25,63 @@ def set_own_deck(deck: Deck) -> None:
     st.session_state.own_deck = deck
 
 
+def keep_own_deck() -> None:
+    """Keep the visitor's deck in the browser too, and take it from there when the session has none yet."""
+    deck = st.session_state.get("own_deck")
+    text = None if deck is None else deck_text(deck) if deck.scenes else ""
+    keep_text(text, on_found=_take_back, key="own-deck")
+
+
 def edit_own(deck: Deck) -> None:
     """Let the visitor change titles, captions, questions and order of their deck, as the TOML that a deck is."""
-    st.caption("Your deck lives as long as this tab: save it (.toml) before you close it.")
-    with st.expander("Edit titles, captions, questions, order", type="compact"), st.form("edit-deck", border=False):
-        text = st.text_area("The deck as TOML", deck_text(deck), height=400)
-        if st.form_submit_button("Apply"):
-            try:
-                set_own_deck(read_deck(text))
-            except ValueError as error:
-                st.error(as_sentence(str(error)))
-            else:
-                st.rerun()
+    st.caption("This browser keeps your deck until you empty it. Save it (.toml) to take it elsewhere.")
+    with st.expander("Edit titles, captions, questions, notes, order", type="compact"):
+        with st.form("edit-deck", border=False):
+            st.caption('A scene may also have lines such as question = "…", notes = "…", minutes = 2.')
+            text = st.text_area("The deck as TOML", deck_text(deck), height=400)
+            if st.form_submit_button("Apply"):
+                try:
+                    set_own_deck(read_deck(text))
+                except ValueError as error:
+                    st.error(as_sentence(str(error)))
+                else:
+                    st.rerun()
+        st.button("Empty the deck", key="empty-deck", on_click=set_own_deck, args=(EMPTY,))
 
 
-def save_button(visit: Visit) -> None:
+def save_button(visit: Visit | None) -> None:
     """Offer to keep what is on the screen as a scene of the visitor's deck."""
+    keep_own_deck()
+    several = visit is not None and len(visit.info.parts) > 1 and st.session_state.page != "cost"
     st.button(
         "Save as scene",
         key="save-scene",
         on_click=_save,
-        args=(visit,),
         width="stretch",
-        disabled=len(visit.info.parts) > 1,
-        help="Adds text, model, head and switches to your own deck: see the page Talk."
-        if len(visit.info.parts) == 1
-        else "A scene shows models of one part.",
+        disabled=several,
+        help="A scene shows models of one part."
+        if several
+        else "Adds what this page shows to your own deck: see the page Talk.",
     )
 
 
-def _save(visit: Visit) -> None:
+def _save() -> None:
     deck = own_deck()
-    question = st.session_state.get("question")
-    on_pronouns = st.session_state.page == "pronouns" and question is not None
-    scene = pronoun_scene(visit, question) if on_pronouns else scene_of(visit)
-    set_own_deck(Deck(deck.title, (*deck.scenes, scene)))
-    state.note(f"Saved as scene {len(deck.scenes) + 1} of your deck (page Talk).")
-
-
-def scene_of(visit: Visit) -> Scene:
-    """Return the visitor's picture as a scene: the map, before and after if something is switched."""
-    words = _words(visit.rest, st.session_state.query, st.session_state.key)
-    switched = visit.switched
-    return Scene(
-        title=f"{visit.name}: who looks at whom",
-        caption="This head, before and after." if switched else "Where this head looks.",
-        picture="before_after" if switched else "map",
-        text=visit.text,
-        model=visit.choice.name,
-        layer=visit.layer,
-        head=visit.head,
-        query=words[0],
-        key=words[1],
-        switches=visit.switches if switched else Switches(),
-        whole_pass=visit.in_pass or not switched,
-    )
-
-
-def pronoun_scene(visit: Visit, question: Question) -> Scene:
-    """Return what the page Pronouns shows as a scene: the row of the word that looks, under the same lead."""
-    answer = _answer(question)
-    named = answer.replace("{", "{{").replace("}", "}}")  # a visitor's braces are no names of numbers
-    of_answer = f"{{weight:.2f}} of its weight goes to “{named}”." if answer else "Where it looks."
-    return Scene(
-        title=f"What does “{question.spoken}” look at?",
-        caption=f"{visit.name}: {of_answer}",
-        picture="row",
-        text=question.lead + question.text,
-        model=visit.choice.name,
-        layer=visit.layer,
-        head=visit.head,
-        query=question.spoken,
-        key=answer,
-    )
-
-
-def _answer(question: Question) -> str:
-    """Return the answer's last word; nothing if there is none, or if it stands in the text before, too."""
-    if question.answer is None:
-        return ""
-    word = question.word(question.candidates[question.answer][-1])
-    return word if word_place(question.trace, word, 0) == question.groups[question.answer][-1] else ""
-
-
-def _words(trace: Trace, query: int | None, key: int | None) -> tuple[str, str]:
-    """Return the words by which a scene finds a cell again; none, with a note, if they would lead to another cell."""
-    tokens = trace.tokens
-    if query is None or key is None or max(query, key) >= len(tokens):
-        return "", ""
-    words = tokens[query].text.strip(), tokens[key].text.strip()
     try:
-        found = word_place(trace, words[0], -1), word_place(trace, words[1], 0)
+        scene = scene_of_page(st.session_state.page, st.session_state.get("visit"))
+    except ValueError as error:
+        state.note(str(error))
+        return
+    set_own_deck(Deck(deck.title, (*deck.scenes, scene)))
+    state.note(f"Saved as scene {len(deck.scenes) + 1} of the deck “{deck.title}” on the page Talk.")
+
+
+def _take_back(text: str) -> None:
+    """Take the deck that the browser kept, in front of scenes saved meanwhile; once, though it may tell twice."""
+    try:
+        kept = read_deck(text)
     except ValueError:
-        found = None
-    if "" in words or found != (query, key):
-        state.note("The cell you pointed at can't be found again by its words, so the scene shows the map without it.")
-        return "", ""
-    return words
+        return
+    own = own_deck().scenes
+    if own[: len(kept.scenes)] != kept.scenes:
+        set_own_deck(Deck(kept.title, (*kept.scenes, *own)))

@@ -1,0 +1,33 @@
+"""Buttons that save a picture from the browser as PNG and SVG. Needs streamlit."""
+
+import streamlit as st
+
+from attnviz.figures import THEMES
+from attnviz.ui.components.bridge import read_asset, read_script
+
+HTML = """
+<div class="row">
+  <button type="button" data-format="png">PNG</button>
+  <button type="button" data-format="svg">SVG</button>
+</div>
+"""
+
+
+def save_picture(of: str, name: str, *, key: str) -> None:
+    """Show the two buttons; the picture is saved as it looks in the browser at that moment.
+
+    Args:
+        of: `key=` of the chart, or of one of attnviz's own components, on the same page.
+        name: of the file, without its ending.
+        key: the component's name, unique on the page.
+    """
+    grounds = {theme.name: theme.page for theme in THEMES.values()}
+    _buttons(key=key, data={"of": of, "name": name, "grounds": grounds}, width="content")
+
+
+_buttons = st.components.v2.component(
+    "attnviz_save_picture",
+    html=HTML,
+    css=read_asset("small_buttons.css"),
+    js=read_script("save_picture.js"),
+)

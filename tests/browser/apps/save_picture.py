@@ -1,0 +1,31 @@
+"""A page with each of the browser components and the buttons that save it, for the browser tests."""
+
+import streamlit as st
+
+from attnviz.ui.components.overview import overview
+from attnviz.ui.components.save_picture import save_picture
+from attnviz.ui.components.sentence_arcs import sentence_arcs
+from attnviz.ui.components.token_strip import token_strip
+from tests.browser.apps.made_up import ANIMAL, THUMB, made_up_attention, made_up_weights, mosaic_of
+
+WORDS = ["The", "animal", "didn't", "cross", "the", "street", "because", "it", "was", "<tired>", "&", "slow"]
+
+st.set_page_config(layout="wide")
+weights = made_up_weights(30 * 9, THUMB, causal=True)
+overview(
+    mosaic_of(weights, 30, 9, causal=True),
+    thumb=THUMB,
+    columns=9,
+    cells=[(layer, head) for layer in range(30) for head in range(9)],
+    row_labels=[f"L{i}" for i in range(30)],
+    column_labels=[f"H{i}" for i in range(9)],
+    selected=(13, 8),
+    key="heads",
+)
+save_picture("heads", "all heads", key="save-heads")
+attention = made_up_attention(len(ANIMAL), causal=True)
+token_strip(ANIMAL, attention, texts=ANIMAL, selected=8, mode="shade", masked="causal", key="strip")
+save_picture("strip", "tokens", key="save-strip")
+row = [0.02, 0.55, 0.01, 0.01, 0.01, 0.2, 0.05, 0.1, 0.0, 0.0, 0.0, 0.05]
+sentence_arcs(WORDS, row, pronoun=7, candidates=[[1], [5]], answer=0, key="arcs", on_pick=None, label="L9 H4")
+save_picture("arcs", "arcs", key="save-arcs")

@@ -1,0 +1,226 @@
+"""What keeps people out: axe-core on every page in both themes, the keyboard's way through Explore, the helps."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+
+from attnviz.figures import head_map, talk_html
+from attnviz.ui.tour import stops
+from tests.browser.app_page import expect_head, open_app, rest, widget
+from tests.browser.conftest import PAGE_SECONDS
+
+ADDRESSES = (
+    "?query=10&key=3&histogram=all",
+    "?measure=entropy&order=measure&strip=lines&off=16.0&acts=pass",
+    "?tool=compare",
+    "?tool=find",
+    "?tool=lines",
+    "?tool=writes",
+    "scratch?step=scores",
+    "pronouns",
+    "generate?written=3",
+    "cost?cost_part=flash",
+    "talk",
+)
+# Rule of axe-core, the elements it may complain about, and why nothing here can mend it.
+ALLOWED = (
+    (
+        "color-contrast",
+        "label[data-testid=stWidgetLabel][disabled] p",
+        "Streamlit's label of a disabled widget; WCAG asks for no contrast there, but axe sees only that the input is "
+        "disabled, and Streamlit ties its label to it by a name alone",
+    ),
+    (
+        "scrollable-region-focusable",
+        "[data-testid=stMarkdownContainer] .katex-display",
+        "Streamlit's box of a formula, which scrolls where the page is narrow; Chromium and Firefox let the keyboard "
+        "into it without a tabindex",
+    ),
+)
+# Walks into the shadow roots of components, where the focus really is, and returns what it finds there.
+FOCUS = """() => {
+  let element = document.activeElement;
+  while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+  const style = getComputedStyle(element);
+  const inner = element.firstElementChild ? getComputedStyle(element.firstElementChild) : style;
+  const solid = (look) => look.outlineStyle !== "none" && parseFloat(look.outlineWidth) >= 2
+    && !/^rgba\\(.*, 0\\)$/.test(look.outlineColor);
+  const near = element.getRootNode().host ?? element;
+  return {
+    key: (near.closest("[class*=st-key-]")?.className.match(/st-key-([\\w-]+)/) ?? [])[1] ?? "",
+    classes: element.className,
+    ours: element.getRootNode() instanceof ShadowRoot,
+    ring: solid(style) || solid(inner) || style.boxShadow !== "none",
+  };
+}"""
+
+
+@pytest.fixture(params=["light", "dark"])
+def visitor(request: pytest.FixtureRequest, browser: Browser) -> Iterator[BrowserContext]:
+    """Open a visitor in each colour scheme."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=request.param)
+    context.set_default_timeout(PAGE_SECONDS * 1000)
+    yield context
+    context.close()
+
+
+def faults(page: Page) -> list[str]:
+    """Return what axe-core finds on the page that is serious or critical, without what is allowed."""
+    violations = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    return [
+        f"{page.url}: {rule['id']} at {node['target']}: {node['html'][:200]} {node['failureSummary'][:200]}"
+        for rule in violations
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+        if not _is_allowed(page, rule["id"], node["target"])
+    ]
+
+
+def _is_allowed(page: Page, rule: str, target: list) -> bool:
+    if len(target) != 1 or not isinstance(target[0], str):  # in a frame or a component of ours
+        return False
+    element = page.locator(target[0]).first
+    return any(rule == name and element.evaluate("(e, s) => e.matches(s)", where) for name, where, _ in ALLOWED)
+
+
+def settled(page: Page, address: str) -> None:
+    page.goto(address)
+    page.wait_for_selector("[data-testid=stSidebar] .st-key-palette")  # made after the page
+    rest(page)
+
+
+def test_no_page_keeps_anybody_out(visitor: BrowserContext, app_url: str) -> None:
+    page, found = visitor.new_page(), []
+    for address in ADDRESSES:
+        settled(page, f"{app_url}/{address}")
+        found += faults(page)
+    assert not found, "\n".join(found)
+
+
+def test_neither_tour_nor_glossary_keeps_anybody_out(visitor: BrowserContext, app_url: str) -> None:
+    page = visitor.new_page()
+    open_app(page, app_url)
+    expect(widget(page, "tour-offer")).to_be_visible()
+    found = faults(page)
+    page.get_by_role("button", name="Show me around").click()
+    expect(widget(page, "tour")).to_be_visible()
+    rest(page)
+    found += faults(page)
+    page.get_by_role("button", name="Glossary").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Softmax")
+    rest(page)
+    found += faults(page)
+    assert not found, "\n".join(found)
+
+
+def test_a_talk_keeps_nobody_out(visitor: BrowserContext) -> None:
+    page = visitor.new_page()
+    figure = head_map([[1.0, 0.0], [0.3, 0.7]], ["a", "b"], ["a", "b"], allowed=[[True, False], [True, True]])
+    scene = {"title": "One", "caption": "Look.", "question": "", "notes": "Say so.", "minutes": 1, "text": "a b"}
+    dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    scene |= {"alt": figure.layout.meta["alt"], "pictures": [figure.to_json()]}
+    page.set_content(talk_html("A talk", [scene], theme="dark" if dark else "light"))
+    page.wait_for_function("document.body.dataset.ready === 'true'")
+    assert faults(page) == []
+
+
+def test_the_check_finds_faults_and_allows_no_more_than_it_says(page: Page, app_url: str) -> None:
+    open_app(page, app_url)
+    assert faults(page) == []
+    page.evaluate(
+        """() => {
+          const box = document.createElement("div");
+          box.style = "position: fixed; top: 0; left: 0; z-index: 9999999; background: #fff";
+          box.innerHTML = '<img src="data:,"><p style="color: #bbb">pale</p>';
+          document.body.append(box);
+        }"""
+    )
+    assert {fault.split(": ")[1].split(" at ")[0] for fault in faults(page)} == {"image-alt", "color-contrast"}
+
+
+def walk(page: Page, most: int, until: Callable[[dict], bool]) -> list[dict]:
+    """Press Tab until the focus is where it should go, and return all its places."""
+    places = []
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        places.append(page.evaluate(FOCUS))
+        if until(places[-1]):
+            return places
+    raise AssertionError(f"{most} times Tab led to {[place['key'] for place in places]}")
+
+
+def test_tab_goes_through_explore_in_order_and_shows_where_it_is(page: Page, app_url: str) -> None:
+    open_app(page, f"{app_url}/?query=10&key=3")
+    page.get_by_label("Your text").focus()
+    places = walk(page, 120, lambda place: "token" in place["classes"] and place["ours"])
+    keys = [place["key"] for place in places]
+    order = ["example-", "layer", "head", "measure", "overview", "colours", "query", "key", "strip"]
+    seen = [next((i for i, key in enumerate(keys) if key.startswith(name)), None) for name in order]
+    assert None not in seen, list(zip(order, seen, strict=True))
+    assert seen == sorted(seen), list(zip(order, seen, strict=True))
+    ours = [place for place in places if place["ours"]]
+    assert len(ours) >= 3  # the picture of all heads, the direction of the strip, a token of it
+    assert [place for place in ours if not place["ring"]] == []
+
+
+def test_arrow_keys_in_the_overview_choose_a_head(page: Page, app_url: str) -> None:
+    open_app(page, f"{app_url}/?layer=4&head=2")
+    page.get_by_role("combobox", name="Compare heads by").focus()
+    walk(page, 6, lambda place: place["classes"] == "scroller")
+    assert page.evaluate(FOCUS)["ring"]
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    expect_head(page, "L5 H3")
+    assert page.evaluate(FOCUS)["classes"] == "scroller"  # the focus stays where it was
+
+
+def test_the_glossary_is_reached_searched_and_left_by_keys(page: Page, app_url: str) -> None:
+    open_app(page, app_url)
+    button = page.get_by_role("button", name="Glossary")
+    button.focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Search").focus()
+    page.keyboard.type("causal mask")
+    expect(dialog).to_contain_text("Rules out every key")
+    expect(dialog).not_to_contain_text("Rotary positions")
+    with page.context.expect_page() as opened:
+        link(dialog, "step 5").press("Enter")
+    expect(opened.value.get_by_role("heading", name="5. Causal mask")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+
+
+def link(place: Locator, name: str) -> Locator:
+    return place.get_by_role("link", name=name)
+
+
+def test_each_stop_of_the_tour_shows_what_it_speaks_of(page: Page, app_url: str) -> None:
+    open_app(page, app_url)
+    page.get_by_role("button", name="Show me around").click()
+    for stop in stops():
+        panel = widget(page, "tour")
+        expect(panel).to_contain_text(stop.title)
+        target = widget(page, stop.target)
+        expect(target).to_be_in_viewport()
+        rest(page)
+        expect(target).to_be_in_viewport()
+        assert panel.bounding_box()["y"] >= 0 and panel.bounding_box()["height"] < 200
+        if stop != stops()[-1]:
+            panel.get_by_role("button", name="Next", exact=True).click()
+    panel.get_by_role("button", name="End").click()
+    expect(panel).to_have_count(0)
+
+
+def test_who_declined_is_not_asked_again(context: BrowserContext, app_url: str) -> None:
+    first = context.new_page()
+    open_app(first, app_url)
+    first.get_by_role("button", name="No, thanks").click()
+    expect(widget(first, "tour-offer")).to_have_count(0)
+    rest(first)
+    again = context.new_page()
+    open_app(again, app_url)
+    expect(again.get_by_role("button", name="Tour", exact=True)).to_be_visible()
+    expect(widget(again, "tour-offer")).to_be_hidden()
