@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-import attnviz.figures  # noqa: F401  whole, before anything takes a part: two first visitors at once would trip over it
 from attnviz.ui import controls, state
 from attnviz.ui.palette import picker as palette_picker
 from attnviz.ui.pronouns import examples as pronouns

@@ -162,8 +162,9 @@ def _switch_off(head: tuple[int, int]) -> None:
 
 def _reading(survey: Survey, measure: str) -> str:
     sentences = [
-        "One thumbnail a head: queries down, keys across, the stronger the colour, the more weight. The first token's column, where most "
-        "heads rest, is left blank, and each thumbnail is tinted up to the largest weight of the rest."
+        "One thumbnail a head: queries down, keys across, the stronger the colour, the more weight. The first token's "
+        "column, where most heads rest, is left blank, and each thumbnail is tinted up to the largest weight of the "
+        "rest."
     ]
     if survey.n_rows > survey.thumbnails.shape[2]:
         sentences.append("Each dot is the largest weight of a block of tokens.")
