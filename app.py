@@ -27,22 +27,26 @@ state.restore(page.url_path)
 tour(page.url_path)
 controls.sentence()
 examples = st.container()
-notes = st.container()
+notes, working = st.container(), st.container()  # a place for progress, so that nothing below moves when it goes
 with st.sidebar:
     help_row()
     loaded = controls.model()
     switches, saving, sharing, about = (st.container() for _ in range(4))
 try:
-    visit = open_visit(*loaded) if loaded else None
+    with working:
+        visit = open_visit(*loaded) if loaded else None
 except ValueError as error:
     visit = None
     if page.url_path not in PAGES_WITHOUT_VISIT:
         st.error(controls.as_sentence(str(error)))
 for sentence in state.take_notes():
     notes.info(controls.plain(sentence))
+# All that stands around the page comes before it, since the page may work for long.
 if page.url_path in PAGES_WITH_SCENES:
-    with saving:  # before the page, which may work for long
+    with saving:
         save_button(visit)
+with sharing:
+    share()
 if loaded is not None:
     with switches:
         controls.switches(loaded[1], visit and visit.scale)
@@ -54,5 +58,3 @@ if loaded is not None:
 if visit is not None or page.url_path in PAGES_WITHOUT_VISIT:
     page.run()
 state.remember()
-with sharing:
-    share()

@@ -44,7 +44,6 @@ def all_heads(visit: Visit) -> None:
         st.session_state.theme = event.theme
         st.rerun()
     _step_buttons(visit)
-    save_picture("overview", f"attnviz all heads {visit.info.name}", key="save-overview")
     st.caption(_reading(survey, measure))
 
 
@@ -153,6 +152,7 @@ def _step_buttons(visit: Visit) -> None:
             disabled=bool(reason) or selected in st.session_state.off,
             help=reason or "What this head writes is set to zero, in the whole pass.",
         )
+        save_picture("overview", f"attnviz all heads {visit.info.name}", key="save-overview")
 
 
 def _switch_off(head: tuple[int, int]) -> None:

@@ -218,10 +218,10 @@ def _heads_off(info: ModelInfo, reason: str | None) -> None:
 
 
 def _load(wanted: ModelChoice) -> ModelInfo:
-    shelf_has_it = cache.engines().peek(wanted) is not None
-    if shelf_has_it:
-        return cache.engines().peek(wanted).info
-    place = st.empty()
+    place = st.empty()  # always, so that nothing below it moves when the progress goes
+    known = cache.engines().peek(wanted)
+    if known is not None:
+        return known.info
     try:
         with place.status(plain(f"Loading {wanted.name}")) as status:
             return cache.get_engine(wanted, lambda text: status.update(label=plain(text))).info

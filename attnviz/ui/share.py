@@ -11,6 +11,7 @@ from attnviz.ui.components.copy_link import copy_link
 
 LARGEST = 25  # version of a QR code, 117 squares a side: larger ones can't be read from a projector
 QUIET = 4  # white squares around the code, as the standard asks
+OWN_NAMES = ("localhost", "127.0.0.1", "::1")
 LEAST = 260  # px a side of the picture
 
 
@@ -59,3 +60,7 @@ def _dialog() -> None:
         style = f"display: block; width: min(100%, 70vh); min-width: {LEAST}px; margin: auto"
         st.html(f'<img src="{source}" alt="QR code of this page\'s link" style="{style}">')
     st.code(link, language=None, wrap_lines=True)
+    if urlsplit(link).hostname in OWN_NAMES:
+        st.caption(
+            "Only this machine knows that address: open attnviz by its name in the network, then phones can too."
+        )
