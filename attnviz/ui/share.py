@@ -62,5 +62,5 @@ def _dialog() -> None:
     st.code(link, language=None, wrap_lines=True)
     if urlsplit(link).hostname in OWN_NAMES:
         st.caption(
-            "Only this machine knows that address: open attnviz by its name in the network, then phones can too."
+            "Only this machine knows that address: open attnviz by its name in the network for phones."
         )
