@@ -1,4 +1,4 @@
-// Saves a picture of the page as PNG or SVG: a plotly chart by plotly's own means, any other component by drawing what
+// Saves a picture of the page as PNG, SVG or HTML: a plotly chart by plotly's own means, any other component by drawing what
 // stands on the page (text, boxes, canvas, SVG) into one SVG that needs nothing from the page.
 
 const DOTS = 2; // pixels of a PNG for one CSS pixel
@@ -6,6 +6,7 @@ const MARGIN = 8; // CSS pixels around a component's drawing
 
 export default function ({ data, parentElement }) {
   const page = parentElement.querySelector(".row");
+  page.querySelector("[data-format=html]").hidden = !data.html;
   for (const button of page.querySelectorAll("button")) {
     button.onclick = () => save(data, button.dataset.format, data.grounds[pageTheme(page)]);
   }
@@ -20,13 +21,22 @@ async function save({ of, name }, format, background) {
   const svg = drawnAsSvg(root, background);
   const text = new XMLSerializer().serializeToString(svg);
   const file = new Blob([text], { type: "image/svg+xml" });
-  download(format === "svg" ? file : await pixels(file, svg), `${name}.${format}`);
+  const made = { svg: () => file, html: () => pageWith(svg, name, background), png: () => pixels(file, svg) };
+  download(await made[format](), `${name}.${format}`);
 }
 
 function savePlot(plot, name, format, background) {
   const { width, height } = plot._fullLayout;
   const figure = { data: plot.data, layout: { ...plot.layout, paper_bgcolor: background }, config: { staticPlot: true } };
   return window.Plotly.downloadImage(figure, { format, filename: name, width, height, scale: format === "png" ? DOTS : 1 });
+}
+
+function pageWith(svg, name, background) {
+  const page = document.implementation.createHTMLDocument(name);
+  page.head.insertAdjacentHTML("afterbegin", '<meta charset="utf-8">');
+  page.body.style.background = background;
+  page.body.append(page.importNode(svg, true));
+  return new Blob(["<!doctype html>\n", page.documentElement.outerHTML], { type: "text/html" });
 }
 
 function download(blob, name) {

@@ -1,13 +1,15 @@
 """The picture of all heads, to compare them and to choose one."""
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
 from attnviz.core.heads import MEASURES, Survey, without_first_token
 from attnviz.ui import cache
 from attnviz.ui.components.overview import FORBIDDEN, overview
-from attnviz.ui.components.save_picture import save_picture
 from attnviz.ui.controls import plain
+from attnviz.ui.files import files_row
 from attnviz.ui.visit import Visit, ask_whole_page, switch_reason
 
 NO_MEASURE = "none"
@@ -45,6 +47,7 @@ def all_heads(visit: Visit) -> None:
         st.rerun()
     _step_buttons(visit)
     st.caption(_reading(survey, measure))
+    _numbers(visit, survey)
 
 
 def _survey(visit: Visit) -> Survey:
@@ -125,6 +128,26 @@ def _select(head: tuple[int, int]) -> None:
     st.session_state.layer, st.session_state.head = head
 
 
+def _numbers(visit: Visit, survey: Survey) -> None:
+    """Show every head's measures as a table, and as files, when asked for."""
+    box = st.expander("Numbers, files", key="overview-table", on_change="rerun", type="compact")
+    if box.open:
+        with box:
+            columns = _columns(survey)
+            st.dataframe(columns, hide_index=True, height=300, key="overview-numbers")
+            files_row(None, "overview", f"all heads {visit.info.name}", columns, about=None)
+
+
+def _columns(survey: Survey) -> dict[str, list[Any]]:
+    """Return a line for each head that is there: its layer, its number and its measures."""
+    there = [tuple(place) for place in np.argwhere(~np.isnan(survey.measures["largest"]))]
+    found: dict[str, list[Any]] = {
+        "layer": [survey.layers[row] for row, _ in there],
+        "head": [int(head) for _, head in there],
+    }
+    return found | {m.title: [float(survey.measures[key][place]) for place in there] for key, m in MEASURES.items()}
+
+
 def _step(layers: int, heads: int, all_layers: tuple[int, ...], n_heads: int) -> None:
     place = all_layers.index(st.session_state.layer) + layers
     st.session_state.layer = all_layers[min(max(place, 0), len(all_layers) - 1)]
@@ -152,7 +175,6 @@ def _step_buttons(visit: Visit) -> None:
             disabled=bool(reason) or selected in st.session_state.off,
             help=reason or "What this head writes is set to zero, in the whole pass.",
         )
-        save_picture("overview", f"attnviz all heads {visit.info.name}", key="save-overview")
 
 
 def _switch_off(head: tuple[int, int]) -> None:

@@ -22,7 +22,8 @@ PAGES = {
 }
 # Charts by their keys. One that isn't named here, such as a curve from a formula, claims no model.
 OF_THE_TEXT = re.compile(
-    r"head-map|histogram-(weights|maxima|gradient)|heads-changed|next-tokens|drawn-map|writes-\w+"  # Explore
+    r"head-map|histogram-(weights|maxima|gradient)|heads-changed|next-tokens"  # Explore
+    r"|overview|head-lines|drawn-map|writes-\w+"
     r"|scores-real-\w+|maxima-real|gradient-real|mask-real-.*|lesson-distance-.*|lesson-map-as typed|lesson-head-\w+"
     r"|candidates|margins|\w+-effects|\w+-map"  # Pronouns
     r"|generate-map|rivals|cache-\w+|flash-\w+"  # Generate, Cost

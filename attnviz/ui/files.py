@@ -111,7 +111,7 @@ def files_row(
     """Show a button for each kind of file that a chart can be saved as.
 
     Args:
-        figure: as it is drawn.
+        figure: as it is drawn; None for one of attnviz's own components, which the browser saves as HTML too.
         key: of the chart.
         name: what it shows, in a few words.
         columns: its table, for files of a chart that isn't one head's map.
@@ -122,7 +122,7 @@ def files_row(
     named = head.name if head else partial(_named, name, facts)
     makers = _head_makers(figure, head) if head else _table_makers(figure, _title(name, facts), columns, facts)
     with st.container(horizontal=True, gap="small", key=f"{key}-files"):
-        save_picture(key, named("png").removesuffix(".png"), key=f"{key}-picture")
+        save_picture(key, named("png").removesuffix(".png"), key=f"{key}-picture", html=figure is None)
         for ending, make in makers.items():
             st.download_button(
                 LABELS[ending],
@@ -136,7 +136,7 @@ def files_row(
 
 
 def _table_makers(figure: Any, title: str, columns: Columns, facts: Mapping[str, Any]) -> Makers:
-    page = {"html": partial(figure_html, figure, title=title, about=facts)}
+    page = {} if figure is None else {"html": partial(figure_html, figure, title=title, about=facts)}
     return page | {ending: partial(make, columns, facts) for ending, make in TABLES.items()}
 
 

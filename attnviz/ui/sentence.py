@@ -23,7 +23,7 @@ def sentence_strip(visit: Visit) -> None:
             format_func={"shade": "text", "lines": "two columns with lines"}.get,
             label_visibility="collapsed",
         )
-        save_picture("strip-tokens", f"attnviz tokens {visit.name}", key="save-strip")
+        save_picture("strip-tokens", f"attnviz tokens {visit.name}", key="save-strip", html=True)
     part = window(visit)
     view = "after" if shown_view(visit) == "difference" else shown_view(visit)
     weights, allowed = head_weights(visit, view, part)

@@ -61,6 +61,4 @@ def _dialog() -> None:
         st.html(f'<img src="{source}" alt="QR code of this page\'s link" style="{style}">')
     st.code(link, language=None, wrap_lines=True)
     if urlsplit(link).hostname in OWN_NAMES:
-        st.caption(
-            "Only this machine knows that address: open attnviz by its name in the network for phones."
-        )
+        st.caption("Only this machine knows that address: open attnviz by its name in the network for phones.")

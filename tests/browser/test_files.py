@@ -221,20 +221,26 @@ def test_the_browsers_own_pictures_are_saved(page: Page, components_url: str, tm
         "heads": ["L0", "L29", "H8"],
         "strip": ["animal", "0.83", "may not see"],
         "arcs": ["The", "<tired>", "0.55", "L9 H4"],
+        "lines": ["animal", "H0", "H2"],
     }
     for key, expected in words.items():
         buttons: Locator = widget(page, f"save-{key}")
         files = {}
-        for kind in ("PNG", "SVG"):
+        for kind in ("PNG", "SVG", "HTML"):
             with page.expect_download() as download:
                 buttons.get_by_role("button", name=kind).click()
             files[kind] = Path(download.value.path()).read_bytes()
         picture = Image.open(BytesIO(files["PNG"])).convert("RGB")
         page_alone = page.context.new_page()
+        asked: list[str] = []
+        page_alone.on("request", lambda request, asked=asked: asked.append(request.url))
+        page_alone.set_content(files["HTML"].decode())
+        in_page = page_alone.locator("svg text").all_text_contents()
         page_alone.set_content(files["SVG"].decode())
         texts = page_alone.locator("svg text").all_text_contents()
         box = page_alone.locator("svg").first.bounding_box()
         page_alone.close()
+        assert in_page == texts and asked == []
         assert [word for word in expected if not any(word in text for text in texts)] == []
         assert picture.size == (2 * box["width"], 2 * box["height"])
         assert picture.getpixel((1, 1)) == (255, 255, 255) and len(picture.getcolors(2**24)) > 20

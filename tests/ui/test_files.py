@@ -11,9 +11,11 @@ import pytest
 import segno
 
 import attnviz
+from attnviz.core.heads import survey
 from attnviz.core.switches import Switches
 from attnviz.figures import THEMES, figure_html, head_map
-from attnviz.ui import facts, files, share
+from attnviz.ui import all_heads, facts, files, share
+from attnviz.ui.explore import lines
 from attnviz.ui.visit import Visit
 
 LINK = "http://host/scratch?layer=3"
@@ -70,6 +72,8 @@ def test_a_chart_that_is_not_of_the_model_claims_none(say: Say, page: str, key: 
     [
         ("", "histogram-weights"),
         ("", "head-map"),
+        ("", "overview"),
+        ("", "head-lines"),
         ("scratch", "lesson-scores"),
         ("scratch", "scores-real-with"),
         ("cost", "flash-grid"),
@@ -85,6 +89,24 @@ def test_a_chart_of_the_text_says_model_text_and_switches(say: Say, visit: Visit
         name: found[name] for name in (*said, "attnviz", "link")
     }
     assert found["switches"]["temperature"] == (2 if page == "" else 1)  # the other pages show the model at rest
+
+
+def test_the_table_of_all_heads_has_a_line_for_each(visit: Visit) -> None:
+    columns = all_heads._columns(survey(visit.rest))
+    trace = visit.rest
+    places = [(layer, head) for layer in trace.layers for head in range(trace.heads(layer))]
+    assert list(zip(columns["layer"], columns["head"], strict=True)) == places
+    expected = [float(trace.weights(*place)[1:, 0].mean()) for place in places]  # row 0 has no choice
+    np.testing.assert_allclose(columns["On the first token"], expected, atol=1e-6)
+
+
+def test_the_table_of_a_layer_has_a_line_for_each_head_and_query(visit: Visit) -> None:
+    trace, n = visit.rest, len(visit.rest.tokens)
+    columns = lines._all_heads(trace.layer_weights(2), trace.allowed(2, 0), trace.tokens, trace.tokens)
+    assert columns["head"] == [head for head in range(trace.heads(2)) for _ in range(n)]
+    key = f"1 {trace.tokens[1].label}"
+    expected = np.concatenate([trace.weights(2, head)[:, 1] for head in range(trace.heads(2))])
+    np.testing.assert_allclose(np.nan_to_num(columns[key]), expected, atol=1e-6)
 
 
 def test_the_map_without_the_switches_names_none(say: Say) -> None:

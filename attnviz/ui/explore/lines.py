@@ -1,5 +1,7 @@
 """All heads of a layer as lines between the tokens."""
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
@@ -8,6 +10,7 @@ from attnviz.core.head_lines import LEAST
 from attnviz.ui.charts import map_table
 from attnviz.ui.components.head_lines import head_lines
 from attnviz.ui.controls import plain
+from attnviz.ui.files import files_row
 from attnviz.ui.picture import head_weights, shown_view, window
 from attnviz.ui.visit import Visit
 
@@ -34,7 +37,7 @@ def lines(visit: Visit) -> None:
         key="head-lines",
     )
     _say_outside(visit, part, weights)
-    _table(visit, part)
+    _table(visit, part, weights)
 
 
 def _view(visit: Visit) -> str:
@@ -75,9 +78,9 @@ def _say_outside(visit: Visit, part: slice, weights: NDArray[np.float32]) -> Non
         st.caption(f"{100 * outside:.0f} % of the layer's weight goes to learned sinks, which are no tokens.")
 
 
-def _table(visit: Visit, part: slice) -> None:
-    """Show all weights of the selected head, when asked for."""
-    box = st.expander("How to read it, and its numbers", key="head-lines-table", on_change="rerun", type="compact")
+def _table(visit: Visit, part: slice, layer_weights: NDArray[np.float32]) -> None:
+    """Show all weights of the selected head, when asked for; the files hold those of all heads of the layer."""
+    box = st.expander("How to read it, numbers, files", key="head-lines-table", on_change="rerun", type="compact")
     if box.open:
         with box:
             st.caption(plain(f"{HOW_TO_READ} Here that is {visit.name}; weights below {LEAST} are in it too."))
@@ -85,3 +88,12 @@ def _table(visit: Visit, part: slice) -> None:
             queries, keys = (side[part] for side in visit.after.tokens_of(visit.part))
             table = dict(map_table(weights, allowed, queries, keys))
             st.dataframe(table, hide_index=True, height=300, key="head-lines-numbers")
+            name = f"layer {visit.layer} {visit.info.name}"
+            files_row(None, "head-lines", name, _all_heads(layer_weights, allowed, queries, keys), about=None)
+
+
+def _all_heads(weights: NDArray[np.float32], allowed: NDArray[np.bool_], queries, keys) -> dict[str, list[Any]]:
+    """Return a line for each head and query, and a column for each key; empty where the mask forbids."""
+    tables = [dict(map_table(weights[head], allowed, queries, keys)) for head in range(len(weights))]
+    heads = [head for head in range(len(weights)) for _ in queries]
+    return {"head": heads} | {name: [x for table in tables for x in table[name]] for name in tables[0]}

@@ -52,7 +52,7 @@ def sentence(visit: Visit, question: Question) -> None:
         controls.head(visit.info)
     example_caption(visit, question)
     arcs(question, (visit.layer, visit.head), key="arcs", on_pick=pick_word)
-    save_picture("arcs", f"attnviz arcs {visit.name}", key="save-arcs")
+    save_picture("arcs", f"attnviz arcs {visit.name}", key="save-arcs", html=True)
     st.caption(plain(_where_it_went(visit, question)))
 
 

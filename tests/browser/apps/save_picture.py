@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from attnviz.ui.components.head_lines import head_lines
 from attnviz.ui.components.overview import overview
 from attnviz.ui.components.save_picture import save_picture
 from attnviz.ui.components.sentence_arcs import sentence_arcs
@@ -22,10 +23,15 @@ overview(
     selected=(13, 8),
     key="heads",
 )
-save_picture("heads", "all heads", key="save-heads")
+save_picture("heads", "all heads", key="save-heads", html=True)
 attention = made_up_attention(len(ANIMAL), causal=True)
 token_strip(ANIMAL, attention, texts=ANIMAL, selected=8, mode="shade", masked="causal", key="strip")
-save_picture("strip", "tokens", key="save-strip")
+save_picture("strip", "tokens", key="save-strip", html=True)
 row = [0.02, 0.55, 0.01, 0.01, 0.01, 0.2, 0.05, 0.1, 0.0, 0.0, 0.0, 0.05]
 sentence_arcs(WORDS, row, pronoun=7, candidates=[[1], [5]], answer=0, key="arcs", on_pick=None, label="L9 H4")
-save_picture("arcs", "arcs", key="save-arcs")
+save_picture("arcs", "arcs", key="save-arcs", html=True)
+three = made_up_weights(3, len(ANIMAL), causal=True)
+head_lines(
+    ANIMAL, ANIMAL, three / three.sum(axis=2, keepdims=True), selected=0, on_shown=lambda shown: None, key="lines"
+)
+save_picture("lines", "lines", key="save-lines", html=True)
