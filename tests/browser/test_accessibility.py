@@ -1,15 +1,14 @@
 """What keeps people out: axe-core on every page in both themes, the keyboard's way through Explore, the helps."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from attnviz.figures import head_map, talk_html
 from attnviz.ui.tour import stops
 from tests.browser.app_page import expect_head, open_app, rest, widget
-from tests.browser.conftest import PAGE_SECONDS
 
 ADDRESSES = (
     "?query=10&key=3&histogram=all",
@@ -58,12 +57,9 @@ FOCUS = """() => {
 
 
 @pytest.fixture(params=["light", "dark"])
-def visitor(request: pytest.FixtureRequest, browser: Browser) -> Iterator[BrowserContext]:
-    """Open a visitor in each colour scheme."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=request.param)
-    context.set_default_timeout(PAGE_SECONDS * 1000)
-    yield context
-    context.close()
+def visitor(request: pytest.FixtureRequest, contexts: dict[str, BrowserContext]) -> BrowserContext:
+    """Return a context in each colour scheme."""
+    return contexts[request.param]
 
 
 def faults(page: Page) -> list[str]:
@@ -87,7 +83,7 @@ def _is_allowed(page: Page, rule: str, target: list) -> bool:
 
 def settled(page: Page, address: str) -> None:
     page.goto(address)
-    page.wait_for_selector("[data-testid=stSidebar] .st-key-palette")  # made after the page
+    page.wait_for_selector("[data-testid=stSidebar] .st-key-palette")
     rest(page)
 
 

@@ -122,8 +122,8 @@ def test_a_copied_link_opens_the_same_picture(page: Page, browser: Browser, app_
 
 
 def test_without_a_clipboard_the_link_stands_ready_to_be_copied(context: BrowserContext, app_url: str) -> None:
-    context.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     page = context.new_page()
+    page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     open_page(page, f"{app_url}/cost?cost_d=512")
     widget(page, "copy-link").get_by_role("button").click()
     field = page.get_by_label("Link to this page")

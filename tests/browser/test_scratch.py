@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.app_page import assert_no_error_box, choose, rest, run_text, widget
 from tests.browser.test_scratch_steps import changes, plot, unfold
@@ -22,22 +22,7 @@ Open = Callable[..., Page]
 
 
 @pytest.fixture
-def visitor(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
-    """Return a function that opens a visitor with a colour scheme and a width; fail if the page breaks meanwhile."""
-    opened: list[BrowserContext] = []
-
-    def come(scheme: str = "light", width: int = 1400) -> BrowserContext:
-        opened.append(browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=scheme))
-        opened[-1].set_default_timeout(60_000)
-        return opened[-1]
-
-    yield come
-    for context in opened:
-        context.close()
-
-
-@pytest.fixture
-def open_step(visitor: Callable[..., BrowserContext], app_url: str) -> Iterator[Open]:
+def open_step(contexts: dict[str, BrowserContext], app_url: str) -> Iterator[Open]:
     """Return a function that opens a step from its link; fail if a page breaks or asks another host."""
     pages: list[Page] = []
     faults: list[str] = []
@@ -46,8 +31,9 @@ def open_step(visitor: Callable[..., BrowserContext], app_url: str) -> Iterator[
         if not url.startswith(("data:", "blob:")) and urlparse(url).hostname != "127.0.0.1":
             faults.append(url)
 
-    def visit(step: str, address: str = "", **look: object) -> Page:
-        page = visitor(**look).new_page()
+    def visit(step: str, address: str = "", scheme: str = "light", width: int = 1400) -> Page:
+        page = contexts[scheme].new_page()
+        page.set_viewport_size({"width": width, "height": 1000})
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("request", lambda request: look_at(request.url))
         page.goto(f"{app_url}/scratch?step={step}&{address}")
