@@ -33,10 +33,12 @@ function savePlot(plot, name, format, background) {
 
 function pageWith(svg, name, background) {
   const page = document.implementation.createHTMLDocument(name);
-  page.head.insertAdjacentHTML("afterbegin", '<meta charset="utf-8">');
+  const meta = page.createElement("meta");
+  meta.setAttribute("charset", "utf-8");
+  page.head.prepend(meta);
   page.body.style.background = background;
   page.body.append(page.importNode(svg, true));
-  return new Blob(["<!doctype html>\n", page.documentElement.outerHTML], { type: "text/html" });
+  return new Blob(["<!doctype html>\n", new XMLSerializer().serializeToString(page.documentElement)], { type: "text/html" });
 }
 
 function download(blob, name) {

@@ -110,6 +110,7 @@ function written(weight) {
   return weight >= 0.0005 ? weight.toFixed(3) : weight > 0 ? "<0.001" : "0";
 }
 
+const inText = (view, token) => (view.data.start ?? 0) + token; // the text may begin before this part
 const plain = (label) => label.replace(/^[·▁Ġ]/u, "") || label;
 
 // What a token does, as pieces of text; names of tokens are marked, since they may run the other way.
@@ -117,7 +118,7 @@ function sentence(view, token, found, column) {
   const { values, masked, sum } = found;
   const names = column ? view.data.labels : view.keys;
   const top = found.top.filter((other) => values[other] >= 0.0005);
-  const pieces = [{ text: ` (token ${token}) ${DIRECTIONS[column ? 1 : 0]} ` }];
+  const pieces = [{ text: ` (token ${inText(view, token)}) ${DIRECTIONS[column ? 1 : 0]} ` }];
   top.forEach((other, place) => {
     pieces.push({ text: place ? ", " : "" }, { name: plain(names[other]) }, { text: ` ${written(values[other])}` });
   });
@@ -132,7 +133,8 @@ function spokenLabel(view, token) {
   const column = view.mode === "shade" && view.direction === DIRECTIONS[1];
   const pieces = sentence(view, token, partners(view, token, column), column);
   const rest = pieces.map(({ name, text }) => name ?? text).join("");
-  return plain(view.data.labels[token]) + rest.replace(` (token ${token})`, `, token ${token}:`);
+  const number = inText(view, token);
+  return plain(view.data.labels[token]) + rest.replace(` (token ${number})`, `, token ${number}:`);
 }
 
 // ---- Building ------------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ function show() {
   const node = draw(index);
   nodes.forEach((other) => other?.classList.toggle("shown", other === node && revealed));
   byId("about").textContent = scene.about ?? "";
-  byId("title").textContent = scene.title;
+  byId("title").textContent = revealed ? scene.title : ""; // a title may give the answer away
   fitText(byId("title"), 36, 22);
   byId("asked").hidden = revealed;
   byId("sentence").hidden = !revealed;
@@ -92,12 +92,14 @@ function makeDesk(from) {
   const made = element("aside", "desk", "", from);
   const times = element("div", "times", "", from);
   for (const name of ["clock", "plan", "next"]) times.append(element("div", name, "", from));
-  made.append(times, element("div", "notes", "", from));
+  made.append(times, element("div", "now", "", from), element("div", "notes", "", from));
   return made;
 }
 
 const minutes = (n) => `${Number(n.toFixed(1))} min`;
 const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+
+const shownOf = (scene, revealed) => (revealed ? `${scene.title}\n${scene.caption}` : `the question\n${scene.question}`);
 
 function tell() {
   const [index, revealed] = steps[state.at];
@@ -109,6 +111,7 @@ function tell() {
     clock: clock(seconds),
     plan: `of ${minutes(planned(deck.scenes.length))}\nThis scene: ${minutes(scene.minutes)}, until ${clock(60 * planned(index + 1))}`,
     next: `Next: ${next}`,
+    now: `${blank.hidden ? "On the slide" : "The screen is blank (B); behind it"}: ${shownOf(scene, revealed)}`,
     notes: scene.notes || "No notes.",
   };
   for (const place of [desk, state.window?.document.querySelector(".desk")]) {
@@ -132,7 +135,7 @@ function openWindow() {
   there.body.className = "desk-window";
   there.body.dataset.theme = document.body.dataset.theme;
   there.body.replaceChildren(makeDesk(there));
-  state.window.addEventListener("keydown", hear);
+  state.window.addEventListener("keydown", (event) => { if (event.key.toLowerCase() !== "n") hear(event); }); // has the notes
   tell();
 }
 
@@ -146,7 +149,7 @@ function leave() {
   parent.postMessage({ attnvizTalk: "leave", step: state.at }, "*");
 }
 
-const turnBlank = () => { blank.hidden = !blank.hidden; };
+const turnBlank = () => { blank.hidden = !blank.hidden; tell(); };
 const forward = () => go(state.at + 1);
 const back = () => go(state.at - 1);
 const KEYS = {

@@ -149,9 +149,14 @@ def deck_text(deck: Deck) -> str:
             value = getattr(scene, entry.name)
             if entry.name == "switches":
                 lines += [f"{name} = {_toml(value)}" for name, value in _switches(value).items()]
-            elif entry.name == "caption" or value != getattr(plain, entry.name):
+            elif entry.name in _written_always(scene) or value != getattr(plain, entry.name):
                 lines.append(f"{entry.name} = {_toml(value)}")
     return "\n".join(lines) + "\n"
+
+
+def _written_always(scene: Scene) -> tuple[str, ...]:
+    """Return what is written even where it is as usual, so that a speaker finds the line to change."""
+    return ("caption", "picture", "layer", "head") if scene.text else ("caption",)
 
 
 def fill_caption(caption: str, numbers: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from attnviz.core.rows import as_slice, layer_allowed, row_blocks, spaced_rows
 from attnviz.core.trace import Token, Trace
 
-__all__ = ["RESTS", "Alike", "Cell", "drawn_scores", "heads_like", "possible_cells", "resting_keys"]
+__all__ = ["RESTS", "Alike", "Cell", "drawn_scores", "heads_like", "possible_cells", "resting_keys", "scored_cells"]
 
 Cell = tuple[int, int]  # (query, key)
 
@@ -103,8 +103,9 @@ def resting_keys(keys: Sequence[Token]) -> NDArray[np.bool_]:
 def drawn_scores(trace: Trace, cells: Iterable[Cell], *, part: str | None = None) -> NDArray[np.float64]:
     """Return how much each head looks where somebody drew: a row's weight on drawn cells, in the mean over rows.
 
-    Rows without a drawn cell don't count, and neither do cells that no head may look at (see `possible_cells`). A row's
-    weights sum to 1, so a head can't score by looking everywhere; drawing a whole row makes every head score 1 there.
+    Rows without a drawn cell don't count, nor do rows with a single allowed key, where every head scores 1, nor cells
+    that no head may look at (see `scored_cells`). A row's weights sum to 1, so a head can't score by looking
+    everywhere; drawing a whole row makes every head score 1 there.
 
     Args:
         trace: a text as a model saw it.
@@ -115,13 +116,13 @@ def drawn_scores(trace: Trace, cells: Iterable[Cell], *, part: str | None = None
         (n_layers, n_heads) from 0 to 1; NaN without a cell that counts, and for heads that a layer lacks.
 
     >>> trace = Trace.from_arrays(["a", "b", "c"], weights=[[[[1, 0, 0], [1, 0, 0], [0, 0.75, 0.25]]]])
-    >>> drawn_scores(trace, [(1, 0), (2, 1)]).tolist()
+    >>> drawn_scores(trace, [(0, 0), (1, 0), (2, 1)]).tolist()
     [[0.875]]
     """
     n_queries, n_keys = (len(tokens) for tokens in trace.tokens_of(part))
     layers = trace.layers_of(part)
     drawn = np.zeros((n_queries, n_keys), np.float32)
-    for cell in possible_cells(trace, cells, part=part):
+    for cell in scored_cells(trace, cells, part=part):
         drawn[cell] = 1
     rows = np.flatnonzero(drawn.any(axis=1))
     scores = np.full((len(layers), max(trace.heads(layer, part=part) for layer in layers)), np.nan)
@@ -140,14 +141,30 @@ def drawn_scores(trace: Trace, cells: Iterable[Cell], *, part: str | None = None
 
 def possible_cells(trace: Trace, cells: Iterable[Cell], *, part: str | None = None) -> list[Cell]:
     """Return the cells, in order and each once, that are in the text and that the rule of some layer allows."""
+    return _allowed_cells(trace, cells, part, n_least=1)
+
+
+def scored_cells(trace: Trace, cells: Iterable[Cell], *, part: str | None = None) -> list[Cell]:
+    """Return those of `possible_cells` whose row has a choice: the rule allows it two keys or more.
+
+    >>> trace = Trace.from_arrays(["a", "b"], weights=[[[[1, 0], [0.5, 0.5]]]])
+    >>> scored_cells(trace, [(0, 0), (0, 1), (1, 0)])
+    [(1, 0)]
+    """
+    return _allowed_cells(trace, cells, part, n_least=2)
+
+
+def _allowed_cells(trace: Trace, cells: Iterable[Cell], part: str | None, n_least: int) -> list[Cell]:
+    """Return the cells that the rule of some layer allows, in rows to which it allows `n_least` keys or more."""
     n_queries, n_keys = (len(tokens) for tokens in trace.tokens_of(part))
     inside = sorted({(q, k) for q, k in cells if q < n_queries and k < n_keys})
-    found = []
-    for query, key in inside:
+    rows: dict[int, NDArray[np.bool_]] = {}
+    for query in {query for query, _ in inside}:
         row = slice(query, query + 1)
-        if any(layer_allowed(trace, n, part=part, queries=row)[..., key].any() for n in trace.layers_of(part)):
-            found.append((query, key))
-    return found
+        rules = [layer_allowed(trace, n, part=part, queries=row)[:, 0] for n in trace.layers_of(part)]
+        allowed = np.concatenate(rules)  # (rules, keys)
+        rows[query] = allowed[allowed.sum(axis=1) >= n_least].any(axis=0)
+    return [(query, key) for query, key in inside if rows[query][key]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,8 @@ def same_tokens(one: Sequence[Token], other: Sequence[Token]) -> bool:
 def token_partners(one: Sequence[Token], other: Sequence[Token]) -> Partners:
     """Align two texts token by token: longest runs that read the same first, then what stands between them.
 
-    As many tokens in the place of as many others are partners too, without being the same. Others have no partner.
+    As many tokens in the place of as many others are partners too, without being the same; a special token is never
+    that of a word. Others have no partner.
 
     Args:
         one: tokens of a text, or of a part of it.
@@ -71,7 +72,8 @@ def token_partners(one: Sequence[Token], other: Sequence[Token]) -> Partners:
     matcher = SequenceMatcher(None, [_reads(t) for t in one], [_reads(t) for t in other], autojunk=False)
     for kind, start, stop, start_there, stop_there in matcher.get_opcodes():
         if stop - start == stop_there - start_there:
-            place[start:stop] = np.arange(start_there, stop_there)
+            alike = [t.special == u.special for t, u in zip(one[start:stop], other[start_there:], strict=False)]
+            place[start:stop] = np.where(alike, np.arange(start_there, stop_there), -1)
             same[start:stop] = kind == "equal"
     return Partners(place, same)
 

@@ -12,7 +12,7 @@ from attnviz.figures.flash_grid import flash_grid
 from attnviz.figures.heatmap import first_column_share, head_map
 from attnviz.figures.histogram import gradient_histogram, saturation_histogram
 from attnviz.figures.one_file import figure_html
-from attnviz.figures.overview import overview
+from attnviz.figures.overview import layer_overview, overview
 from attnviz.figures.rates import rate_dots
 from attnviz.figures.signed import component_bars, labelled_bars
 from attnviz.figures.strips import heads_changed, layers_by_heads
@@ -43,6 +43,7 @@ __all__ = [
     "heads_changed",
     "labelled_bars",
     "map_on_slide",
+    "layer_overview",
     "layers_by_heads",
     "next_token_bars",
     "on_page",

@@ -21,6 +21,7 @@ from attnviz.figures.theme import Settings, Theme, colour_bar, finish, theme_of
 
 MAX_PIXELS = 5_000_000  # of all thumbnails together; more is slow to draw and finer than a screen
 MIN_SIDE = 48  # px of a thumbnail in the image, so that a browser that smooths it leaves cells sharp
+HEADS_A_ROW = 8  # of one layer, so that they can be told apart
 N_SHADES = 64  # 1.3 units of lightness apart: not to be told apart in a thumbnail
 MASKED, NOTHING = N_SHADES, N_SHADES + 1  # entries after the shades: forbidden cells, and where there is no head
 
@@ -85,6 +86,53 @@ def overview(
     return finish(
         figure, layout, theme=look, label_size=label_size, height=height or needed, top=4 * label_size, **texts
     )
+
+
+def layer_overview(
+    thumbnails: ArrayLike,
+    *,
+    title: str = "All heads of a layer",
+    theme: str = "light",
+    label_size: int = 13,
+    height: int | None = None,
+) -> go.Figure:
+    """Draw a small map of every head of one layer, at most eight in a row.
+
+    Args:
+        thumbnails: (heads, side, side) weights as `overview` takes them.
+        title: plain text.
+        theme: "light" or "dark".
+        label_size: height of the labels in px, at least 12.
+        height: of the whole figure in px; None: by the number of rows.
+
+    Returns:
+        A figure as `overview` makes it, whose hover texts name heads by their number.
+
+    Raises:
+        ValueError: as `overview`.
+    """
+    maps = np.asarray(thumbnails, dtype=np.float32)
+    n_heads = len(maps)
+    across = min(n_heads, HEADS_A_ROW)
+    n_rows = -(-n_heads // across)
+    grid = np.full((n_rows * across, *maps.shape[1:]), np.nan, dtype=np.float32)
+    grid[:n_heads] = maps
+    side = max(90, min(320, 1000 // across, 560 // n_rows))  # px
+    settings: Settings = {"title": title, "theme": theme, "label_size": label_size}
+    height = height or 80 + 6 * label_size + side * n_rows
+    grid = grid.reshape(n_rows, across, *maps.shape[1:])
+    figure = overview(grid, range(n_rows), across="heads", height=height, **settings)
+    numbers = np.arange(n_rows * across).reshape(n_rows, across)
+    figure.update_traces(text=numbers, hovertemplate="head %{text}<extra></extra>")
+    ends = [(row[0], min(row[-1], n_heads - 1)) for row in numbers]
+    ticks = [f"{first} to {last}" if last > first else f"{first}" for first, last in ends]
+    figure.update_yaxes(tickvals=list(range(n_rows)), ticktext=ticks, title_text="heads")
+    figure.update_xaxes(showticklabels=False, title_text="")
+    figure.layout.meta |= {
+        "alt": f"{title}: small attention maps of {n_heads} heads of one layer.",
+        "how_to_read": "Each small square is the map of one head, queries down and keys across.",
+    }
+    return figure
 
 
 def _checked(thumbnails: ArrayLike, layers: Sequence[int]) -> NDArray[np.float32]:

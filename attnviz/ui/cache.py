@@ -112,6 +112,7 @@ def get_battery(choice: ModelChoice, part: str, on_text: Callable[[int, int], No
         for done, item in enumerate(texts):
             if on_text is not None:
                 on_text(done + 1, len(texts))
-            yield item.kind, engine.trace(item.text)
+            key = (choice, item.text, Switches())  # kept, so that a click meanwhile doesn't begin it anew
+            yield item.kind, traces().get(key, lambda item=item: engine.trace(item.text))
 
     return results().get(("battery", choice, part), lambda: score_battery(passes(), part=part))

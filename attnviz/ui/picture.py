@@ -29,6 +29,7 @@ from attnviz.ui.visit import Visit
 __all__ = ["MOST_CELLS", "PART", "chosen_cell", "head_weights", "picture", "shown_view", "window"]
 
 COLOURS = {"linear": "linear", "sqrt": "square root", "without_first": "without token 0"}
+GONE = "rollout gone"  # in the session: the model and part in which a chosen rollout couldn't be shown
 VIEWS = {"after": "with the switches", "before": "without", "difference": "difference"}
 
 
@@ -43,6 +44,7 @@ def picture(visit: Visit) -> None:
             _choice("Show", "view", VIEWS)
         if n_tokens > MOST_CELLS:
             _part_box(n_tokens)
+    _say_gone(visit)
     shown = shown_map(visit)
     title.subheader(plain(shown.heading), anchor=False)
     of_a_head = shown.shows != "rollout"
@@ -77,6 +79,7 @@ def _cells_show(visit: Visit) -> None:
     offered = offered_views(visit)
     if st.session_state.shows not in offered:
         st.session_state.shows = "tokens"
+        st.session_state[GONE] = (visit.choice, visit.part)
     st.selectbox(
         "Cells show",
         list(offered),
@@ -90,6 +93,14 @@ def _cells_show(visit: Visit) -> None:
     )
     if any(token.special for side in visit.after.tokens_of(visit.part) for token in side):
         st.toggle("special tokens", key="special", persist_state="session")
+
+
+def _say_gone(visit: Visit) -> None:
+    """Say why a rollout that was chosen isn't shown, until something else is chosen."""
+    if st.session_state.get(GONE) != (visit.choice, visit.part) or st.session_state.shows != "tokens":
+        st.session_state.pop(GONE, None)
+        return
+    st.caption(FOR_ENCODERS)
 
 
 def _choice(label: str, name: str, options: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ from attnviz.ui.components.save_picture import save_picture
 from attnviz.ui.components.token_strip import token_strip
 from attnviz.ui.controls import plain
 from attnviz.ui.examples import example_of
-from attnviz.ui.picture import head_weights, shown_view, window
+from attnviz.ui.explore.sources import shown_view, source_map, window
 from attnviz.ui.visit import Visit
 
 
@@ -26,7 +26,8 @@ def sentence_strip(visit: Visit) -> None:
         save_picture("strip-tokens", f"attnviz tokens {visit.name}", key="save-strip", html=True)
     part = window(visit)
     view = "after" if shown_view(visit) == "difference" else shown_view(visit)
-    weights, allowed = head_weights(visit, view, part)
+    rows, rows_allowed = source_map(visit, "tokens", view, part)  # (queries of the part, all keys)
+    weights, allowed = rows[:, part], rows_allowed[:, part]
     queries, keys = (side[part] for side in visit.after.tokens_of(visit.part))
     two_texts = visit.part == "cross"
     token_strip(
@@ -35,6 +36,7 @@ def sentence_strip(visit: Visit) -> None:
         texts=[token.text for token in queries],
         special=[token.special for token in queries],
         keys=[token.label for token in keys] if two_texts else None,
+        start=part.start,
         selected=_pointed_at(visit, part),
         mode="lines" if two_texts else st.session_state.strip,
         masked=_mask(allowed),
@@ -42,7 +44,11 @@ def sentence_strip(visit: Visit) -> None:
     )
     if part.stop - part.start < len(visit.after.tokens_of(visit.part)[1]):
         n_tokens = len(visit.after.tokens_of(visit.part)[1])
-        st.caption(f"Tokens {part.start} to {part.stop - 1} of {n_tokens:,}; choose another part above the map.")
+        outside = float(rows.sum(axis=1, dtype=np.float64).mean() - weights.sum(axis=1, dtype=np.float64).mean())
+        st.caption(
+            f"Tokens {part.start} to {part.stop - 1} of {n_tokens:,}; choose another part above the map. "
+            f"{outside:.0%} of these tokens' weight lies on tokens that aren't among them."
+        )
     if not two_texts:
         st.caption(
             plain(

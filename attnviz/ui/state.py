@@ -213,6 +213,7 @@ def restore(page: str = "") -> None:
         st.session_state.address = address  # so that `remember` writes ours once more
         return
     values = {name: field.default for name, field in FIELDS.items()}
+    unreadable = []
     for name, text in address.items():
         try:
             if name == "z":
@@ -220,7 +221,9 @@ def restore(page: str = "") -> None:
             elif name in FIELDS:
                 values[name] = FIELDS[name].read(text)
         except ValueError:
-            note(f"The link's “{UNDER_OTHER_NAMES.get(name, name)}” can't be read, so the page's own is shown.")
+            unreadable.append(f"“{UNDER_OTHER_NAMES.get(name, name)}”")
+    if unreadable:
+        note(f"The link's {', '.join(unreadable)} can't be read, so the page's own is shown.")
     for name, value in values.items():
         st.session_state[name] = value
     st.session_state.draft = st.session_state.text

@@ -63,10 +63,11 @@ def tour(page: str) -> None:
     there = chosen.pop("tour-to", page)
     if there != page:
         st.switch_page(f"attnviz/pages/{there or 'explore'}.py")
-    if isinstance(chosen.tour, int):
-        _panel(chosen.tour, page)
-    elif chosen.tour == OFFER and page == "" and _untouched():
-        _offer()
+    with st.container(key="tour-place"):  # there even if empty, so that nothing below moves when the offer goes
+        if isinstance(chosen.tour, int):
+            _panel(chosen.tour, page)
+        elif chosen.tour == OFFER and page == "" and _untouched():
+            _offer()
 
 
 def help_row() -> None:

@@ -83,7 +83,7 @@ def _is_allowed(page: Page, rule: str, target: list) -> bool:
 
 def settled(page: Page, address: str) -> None:
     page.goto(address)
-    page.wait_for_selector("[data-testid=stSidebar] .st-key-palette")
+    page.wait_for_selector("[data-testid=stSidebar] .st-key-palette input:enabled")  # not while it is still connecting
     rest(page)
 
 

@@ -134,9 +134,9 @@ def test_several_heads_follow_their_knobs(open_step: Open) -> None:
     page = open_step("several_heads")
     changes(page, "lesson-head-other", lambda: pick(page, "other-box", "L13 H0"))
     choose(page, "source", "random numbers")
-    expect(page.get_by_text("4 score matrices, one a head").first).to_be_visible()
+    expect(page.get_by_text("Weights of 4 heads").first).to_be_visible()
     widget(page, "heads").get_by_role("slider").press("ArrowRight")
-    expect(page.get_by_text("8 score matrices, one a head").first).to_be_visible()
+    expect(page.get_by_text("Weights of 8 heads").first).to_be_visible()
     rest(page)
     assert "heads=8" in page.url
 

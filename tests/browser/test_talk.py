@@ -67,6 +67,7 @@ def test_fast_presses_are_not_lost_and_the_other_keys_act(page: Page, app_url: s
     page.keyboard.press("PageUp")
     page.keyboard.press("Home")
     assert step(talk) == 0
+    expect(talk.locator("#title")).to_have_text("")  # beside a question it might give the answer away
     page.keyboard.press("b")
     expect(talk.locator("#blank")).to_be_visible()
     page.keyboard.press("Escape")  # first the picture comes back, then the talk is left
@@ -106,6 +107,12 @@ def test_the_notes_have_a_window_of_their_own_that_steps_too(page: Page, app_url
     window.keyboard.press("PageDown")
     expect(window.locator(".notes")).to_have_text(scenes[1].notes)
     assert step(talk) == 1
+    expect(window.locator(".now")).to_contain_text(scenes[1].title)
+    window.keyboard.press("b")
+    expect(window.locator(".now")).to_contain_text("The screen is blank")
+    window.keyboard.press("n")
+    assert talk.locator("body").get_attribute("data-view") in (None, "slide")
+    window.keyboard.press("b")
     with window.expect_event("close"):
         page.bring_to_front()
         talk.locator("#stage").press("Escape")

@@ -56,6 +56,11 @@ def test_what_is_as_usual_is_not_written():
     assert deck_text(Deck("A", (Scene("B", "C"),))) == 'title = "A"\n\n[[scene]]\ntitle = "B"\ncaption = "C"\n'
 
 
+def test_the_lines_that_a_speaker_changes_are_written_for_every_text():
+    lines = deck_text(Deck("A", (Scene("B", "C", text="it"), Scene("D", "E", picture="cost")))).splitlines()
+    assert {'picture = "map"', "layer = 0", "head = 0"} <= set(lines) and lines.count("layer = 0") == 1
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

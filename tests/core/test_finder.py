@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from attnviz.core.finder import RESTS, drawn_scores, heads_like, possible_cells, resting_keys
+from attnviz.core.finder import RESTS, drawn_scores, heads_like, possible_cells, resting_keys, scored_cells
 from attnviz.core.heads import map_change, strongest
 from attnviz.core.masks import causal_rule, full_mask
 from attnviz.core.switches import Switches
@@ -127,7 +127,7 @@ def test_drawn_cells_beside_a_plain_loop():
 
 def test_drawing_in_blocks_far_apart(monkeypatch):
     trace = random_trace(40)
-    cells = [(0, 0), (39, 3)]
+    cells = [(1, 0), (39, 3)]
     whole = drawn_scores(trace, cells)
     monkeypatch.setattr("attnviz.core.rows.BLOCK_CELLS", 3 * 40 * 7)
     np.testing.assert_allclose(drawn_scores(trace, cells), whole, atol=1e-6)
@@ -140,6 +140,14 @@ def test_cells_above_the_diagonal_and_outside_the_text_do_not_count():
     assert np.isnan(drawn_scores(trace, [(1, 3)])).all() and np.isnan(drawn_scores(trace, [])).all()
     open_trace = random_trace(5, causal=False)
     assert possible_cells(open_trace, [(1, 3)]) == [(1, 3)]
+
+
+def test_rows_with_a_single_key_do_not_count():
+    trace = random_trace(5)
+    assert scored_cells(trace, [(0, 0), (3, 1), (1, 3)]) == [(3, 1)]
+    np.testing.assert_array_equal(drawn_scores(trace, [(0, 0), (3, 1)]), drawn_scores(trace, [(3, 1)]))
+    assert np.isnan(drawn_scores(trace, [(0, 0)])).all()
+    assert scored_cells(random_trace(5, causal=False), [(0, 0)]) == [(0, 0)]
 
 
 def test_a_whole_row_is_looked_at_by_every_head():

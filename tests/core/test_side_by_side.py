@@ -43,6 +43,7 @@ def test_a_special_token_is_no_word_of_the_same_spelling() -> None:
     assert same_tokens(tokens("a b"), tokens("a b"))
     assert not same_tokens(tokens("a b"), tokens("a b", special="b"))
     assert not token_partners(tokens("a b"), tokens("a b", special="b")).same[1]
+    assert token_partners(tokens("a x y"), tokens("a z S", special="S")).place.tolist() == [0, 1, -1]
 
 
 def test_the_difference_is_that_of_a_plain_loop() -> None:

@@ -144,5 +144,6 @@ ALL: dict[str, Callable[..., go.Figure]] = {
     "flash_grid": _flash_grid,
     "rates": _rates,
     "overview": lambda **s: figures.overview(thumbnails(), [0, 2, 7], marked=[(2, 1)], **s),
+    "layer_overview": lambda **s: figures.layer_overview(np.tile(causal_map(5)[0], (10, 1, 1)), **s),
 }
 """Name -> a function that draws that figure; takes title, theme, label_size."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from attnviz.figures import overview
+from attnviz.figures import layer_overview, overview
 from attnviz.figures.colour import hex_to_rgb
 from attnviz.figures.theme import THEMES
 from tests.figures.made_up import thumbnails
@@ -68,6 +68,19 @@ def test_hover_names_layers_by_their_numbers():
     trace = overview(thumbnails(), LAYERS).data[0]
     np.testing.assert_array_equal(trace.x, LAYERS)
     assert trace.hovertemplate == "L%{x} H%{y}<extra></extra>"
+
+
+@pytest.mark.parametrize(("n_heads", "shape", "ticks"), [(3, (1, 3), ["0 to 2"]), (10, (2, 8), ["0 to 7", "8 to 9"])])
+def test_one_layers_heads_are_wrapped_into_rows(n_heads, shape, ticks):
+    maps = np.full((n_heads, 4, 4), 0.25)
+    figure = layer_overview(maps)
+    expected = np.zeros(shape)
+    expected.ravel()[n_heads:] = np.nan
+    np.testing.assert_array_equal(figure.data[0].z, expected)
+    np.testing.assert_array_equal(figure.data[0].text, np.arange(np.prod(shape)).reshape(shape))
+    assert list(figure.layout.yaxis.ticktext) == ticks and figure.layout.yaxis.title.text == "heads"
+    assert f"{n_heads} heads of one layer" in figure.layout.meta["alt"]
+    assert figure.layout.height - figure.layout.margin.t >= 90 * shape[0]
 
 
 def test_270_heads_stay_small():

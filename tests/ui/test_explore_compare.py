@@ -1,5 +1,6 @@
 """Compare on the Explore page: A and B side by side, what is subtracted, and what can't be."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ Open = Callable[..., Visitor]
 Folder = Callable[..., Path]
 CAUSAL = np.tri(11, dtype=bool)  # of the landing text
 TIRED, BIG, HE = all_pairs()
+KEY = "compare-difference"
 
 
 def shown(visitor: Visitor, key: str) -> np.ndarray:
@@ -325,3 +327,73 @@ def test_what_is_compared_opens_again_from_its_link(open_app: Open) -> None:
     again = open_app(**visitor.app.query_params)
     for key in ("compare-a", "compare-b", "compare-difference"):
         np.testing.assert_array_equal(shown(again, key), shown(visitor, key))
+
+
+def test_the_framed_row_of_another_model_is_that_of_the_same_word(open_app: Open, smollm2: Any, minilm: Any) -> None:
+    text = "The heads of F. Ångström and Ünal saw 12,345 unbelievable things"
+    visitor = open_app(tool="compare", versus="model", text=text)
+    words, there = (word_of_tokens(engine.trace(text).tokens, text) for engine in (smollm2, minilm))
+    tokens = minilm.trace(text).tokens
+    for query in range(0, len(words), 3):
+        visitor = open_app(tool="compare", versus="model", text=text, query=str(query))
+        table = next(each for each in visitor.says().splitlines() if "looks at | weight | B: " in each)
+        row = int(table.split(" | ")[2].rpartition("(")[2].partition(")")[0])
+        word = words[query:][words[query:] >= 0][0]  # of a space: the next one
+        assert there[row] == word and not tokens[row].special
+
+
+def test_labels_from_right_to_left_are_isolated(open_app: Open) -> None:
+    visitor = open_app(tool="compare", model="minilm", text="שלום לך עולם", layer="3", head="1", query="1")
+    line = next(each for each in visitor.says().splitlines() if each.startswith("| A: "))
+    assert line.count("\u2068") == line.count("\u2069") == 2
+
+
+def test_a_text_that_b_reads_in_part_is_said(open_app: Open, minilm: Any) -> None:
+    text = " ".join(["the cat sat on a mat"] * 100)
+    visitor = open_app(tool="compare", versus="model", text=text, zoom="288", layer="3")
+    assert (visitor.crashes(), visitor.errors()) == ([], [])
+    assert "Showing the first 512 of 602 tokens of B; the rest was not read." in visitor.says()
+    assert "Tokens 288 to 383 of 600;" in visitor.says() and "Tokens 289 to 384 of 512;" in visitor.says()
+
+
+def test_weight_on_a_learned_sink_is_said_to_lie_there(open_app: Open, tiny_folder: Folder) -> None:
+    folder = str(tiny_folder("gptoss"))
+    visitor = open_app(
+        tool="compare", versus="model", model=folder, b_model="minilm", text="w1 w2 w3 w4", layer="1", head="0"
+    )
+    assert (visitor.crashes(), visitor.errors()) == ([], [])
+    missing = 1 - np.nansum(shown(visitor, "compare-a"), axis=1).mean()
+    assert missing > 0.01
+    said = f"Rows sum to less than 1: {missing:.0%} goes to this head's learned sink"
+    assert visitor.says().replace("1\\:", "1:").count(said) == 2  # under the large map and under A
+    lost = visitor.says().partition("belong to none of them is left out: ")[2].partition(".")[0]
+    assert lost.endswith("% in B")  # on its [CLS] and [SEP]; A's sink is no token
+    assert " in A" not in lost
+
+
+def test_one_token_has_no_choice(open_app: Open) -> None:
+    visitor = open_app(tool="compare", text="Hello")
+    assert (visitor.crashes(), visitor.errors(), visitor.has("compare-a")) == ([], [], True)
+    assert visitor.notes() == [
+        "A text of one token leaves no choice of where to look, so there is no map of differences."
+    ]
+
+
+def test_files_of_two_comparisons_have_different_names(open_app: Open) -> None:
+    def name(**address: str) -> str:
+        chart = next(each for each in open_app(tool="compare", **address).app.get("plotly_chart") if each.key == KEY)
+        return json.loads(chart.proto.config)["toImageButtonOptions"]["filename"]
+
+    names = [name(), name(b_layer="0", b_head="2"), name(versus="switches"), name(versus="model")]
+    assert len(set(names)) == 4 and names[0].endswith("L13 H8 with L9 H3")
+
+
+def test_the_default_of_b_s_head_is_that_of_a_s_model(open_app: Open) -> None:
+    visitor = open_app(tool="compare")
+    visitor.choose("model", "minilm")
+    layer, head = visitor["layer"], visitor["head"]
+    assert (visitor["b_layer"], visitor["b_head"]) == (layer, (head + 1) % 12)
+    visitor.choose("model", "smollm2")
+    visitor.choose("b_layer", 4)
+    visitor.choose("model", "minilm")
+    assert visitor["b_layer"] == 4

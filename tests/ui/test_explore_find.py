@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from attnviz.core.text_scores import score_pattern
 from attnviz.ui.explore.find import WAYS
 from attnviz.ui.explore.find_feeds import WORDS
 from attnviz.ui.state import LANDING
-from tests.ui.conftest import Passes, Visitor
+from tests.ui.conftest import Passes, Visitor, _unpacked
 
 Open = Callable[..., Visitor]
 Folder = Callable[..., Path]
@@ -106,6 +107,48 @@ def test_maps_under_a_switch_on_the_picture_are_compared_as_they_look(open_app: 
     assert quiet(visitor)
 
 
+@pytest.mark.parametrize("acts", ["picture", "pass"])
+@pytest.mark.parametrize(("view", "trace"), [("before", 0), ("after", 1), ("difference", 1)])
+def test_drawing_and_likeness_follow_the_view(open_app: Open, smollm2: Any, acts: str, view: str, trace: int) -> None:
+    visitor = open_app(tool="find", find_by="drawn", drawn="10.3", forbid="13.8.10.3", acts=acts, view=view)
+    switches = Switches(forbid=frozenset({(13, 8, 10, 3)}))
+    expected = smollm2.trace(LANDING, switches=switches if trace and acts == "pass" else Switches())
+    if trace and acts == "picture":
+        expected = replace(expected, switches=switches)
+    if view != "difference":
+        drawing = _unpacked(visitor.chart("drawn-map")["data"][0]["z"])
+        np.testing.assert_allclose(drawing, visitor.drawn(), atol=1e-5)
+    scores = drawn_scores(expected, [(10, 3)])
+    assert listed(visitor) == [entry[:2] for entry in strongest(scores, smollm2.info.layers, 12)]
+    assert ((13, 8) in listed(visitor)) == (trace == 0)
+    visitor.choose("find_by", "like")
+    found = heads_like(expected, 13, 8).similarity
+    assert listed(visitor) == [entry[:2] for entry in strongest(found, smollm2.info.layers, 13)[1:]] and quiet(visitor)
+
+
+def test_a_row_with_a_single_key_finds_nothing_and_says_so(open_app: Open) -> None:
+    visitor = open_app(tool="find", find_by="drawn", drawn="0.0")
+    assert "Only rows with a single key to look at are drawn." in visitor.says()
+    assert listed(visitor) == [] and quiet(visitor)
+    visitor = open_app(tool="find", find_by="drawn", drawn="0.0_10.3")
+    assert "Only rows with a single key" not in visitor.says() and listed(visitor)[0] == (13, 8)
+
+
+def test_cells_beyond_the_map_are_named_and_can_be_added(open_app: Open, smollm2: Any) -> None:
+    text = " ".join(WORDS.split() * 4)
+    tokens = smollm2.trace(text).tokens
+    assert 40 < len(tokens) <= 160
+    visitor = open_app(tool="find", find_by="drawn", text=text)
+    assert f"Tokens 0 to 31 of {len(tokens)} are drawn here" in visitor.says()
+    assert "not on this map" not in visitor.says()
+    visitor.choose("draw-query", 40)
+    visitor.choose("draw-key", 3)
+    visitor.press("Add")
+    assert visitor["drawn"] == [(40, 3)] and listed(visitor) and quiet(visitor)
+    cell = f"“{tokens[40].label}” (40) to “{tokens[3].label}” (3)"
+    assert f"Drawn but not on this map: {cell}." in visitor.says()
+
+
 def test_drawing_with_the_keyboard_and_taking_away(open_app: Open, smollm2: Any) -> None:
     visitor = open_app(tool="find", find_by="drawn")
     assert "Nothing is drawn yet." in visitor.says()
@@ -139,6 +182,7 @@ def test_cells_above_the_diagonal_and_outside_the_text(open_app: Open, smollm2: 
     assert "1 drawn cell lies where the mask lets no head look" in visitor.says()
     scores = drawn_scores(smollm2.trace(LANDING), [(10, 3)])
     assert listed(visitor) == [entry[:2] for entry in strongest(scores, smollm2.info.layers, 12)]
+    assert "1 drawn cell lies outside this text and doesn't count." in visitor.says()
     visitor = open_app(tool="find", find_by="drawn", drawn="2.6")
     assert listed(visitor) == [] and quiet(visitor)
 

@@ -71,7 +71,9 @@ def test_an_address_chooses_heads_and_drops_those_the_model_has_not(open_app: Op
     assert says(open_app(tool="lines", lines_heads="2_8"))["shown"] == [2, 8]
     assert says(open_app(tool="lines", lines_heads="none"))["shown"] == []
     assert says(open_app(tool="lines", lines_heads="2_11"))["shown"] == [2]
-    assert says(open_app(tool="lines", lines_heads="11"))["shown"] is None
+    visitor = open_app(tool="lines", lines_heads="99_100")
+    assert says(visitor)["shown"] is None
+    assert "Layer 13 has heads 0 to 8: there is no head 99 or 100." in visitor.says()
 
 
 def test_lines_follow_switches_and_the_view(open_app: Open, smollm2: Any) -> None:
@@ -98,6 +100,9 @@ def test_a_long_text_shows_the_chosen_part_and_what_lies_outside(open_app: Open,
         f"{100 * (1 - weights.sum(axis=-1).mean()):.0f} % of the layer's weight lies on tokens outside"
         in visitor.says()
     )
+    assert visitor.component("strip-tokens")["start"] == 96  # of the sentence as text
+    outside = trace.weights(13, 8, queries=part)[:, :96].sum(axis=1).mean()
+    assert f"{outside:.0%} of these tokens' weight lies on tokens that aren't among them." in visitor.says()
 
 
 @pytest.mark.parametrize("part", ["encoder", "cross"])

@@ -12,6 +12,7 @@ from attnviz.core.value_weighted import row_shares, value_weighted
 from attnviz.core.words import item_of_tokens, merge_words, word_items
 from attnviz.figures.map_views import retell, size_map
 from attnviz.models.residual import head_write
+from attnviz.ui.explore.sources import FOR_ENCODERS
 from attnviz.ui.state import LANDING
 from tests.ui.conftest import Visitor
 
@@ -147,8 +148,21 @@ def test_rollout_for_encoders(open_app: Open, minilm: Any) -> None:
 def test_rollout_is_not_offered_for_decoders(open_app: Open) -> None:
     visitor = open_app(shows="rollout")
     assert_quiet(visitor)
+    assert FOR_ENCODERS in visitor.says()
     assert visitor["shows"] == "tokens" and "rollout over all layers" not in visitor.widget("shows").options
     assert "everything ends on the first token" in visitor.widget("shows").help
+    visitor.choose("shows", "words")
+    visitor.choose("shows", "tokens")
+    assert FOR_ENCODERS not in visitor.says()
+
+
+def test_a_rollout_that_the_next_model_does_not_have_says_so(open_app: Open) -> None:
+    visitor = open_app(model="minilm", shows="rollout", layer="5")
+    assert FOR_ENCODERS not in visitor.says()
+    visitor.choose("model", "smollm2")
+    assert visitor["shows"] == "tokens" and FOR_ENCODERS in visitor.says()
+    visitor.choose("model", "minilm")
+    assert FOR_ENCODERS not in visitor.says()
 
 
 @pytest.mark.parametrize(

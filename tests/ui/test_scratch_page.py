@@ -346,6 +346,7 @@ def test_position_draws_the_pairs_score_over_distance(open_step: Any, smollm2: A
     ranges = [visitor.chart(f"lesson-distance-{key}")["layout"]["yaxis"]["range"] for key in ("own", "previous")]
     assert ranges[0] == ranges[1]
     visitor.press("take-previous")
+    assert (visitor["query"], visitor["key"]) == (IT, CAR)  # the pair stays
     assert visitor.name == "L16 H0" and not visitor.has("take-previous")
 
 
@@ -468,7 +469,7 @@ def test_weighted_sum_of_a_model_without_a_next_word_says_so(open_step: Any) -> 
 
 def test_weighted_sum_of_random_numbers_ends_with_the_stack(open_step: Any) -> None:
     visitor = open_step("weighted_sum", source="random")
-    assert "Random numbers end here" in visitor.says() and not visitor.has("lesson-votes")
+    assert "needs a model's matrices" in visitor.says() and not visitor.has("lesson-votes")
 
 
 # --- several heads ---
@@ -476,6 +477,7 @@ def test_weighted_sum_of_random_numbers_ends_with_the_stack(open_step: Any) -> N
 
 def test_several_heads_puts_a_head_that_looks_elsewhere_beside_the_chosen_one(open_step: Any, smollm2: Any) -> None:
     visitor = open_step("several_heads")
+    assert visitor.has("followed-query") and not visitor.has("followed-key")  # the key is nowhere in the pictures
     trace = smollm2.trace(LANDING)
     other = visitor["other-box"]
     for side, head in (("one", 8), ("other", other)):
@@ -508,6 +510,7 @@ def test_several_heads_splits_random_numbers(open_step: Any) -> None:
     visitor.choose("heads", 6)
     assert visitor.app.query_params["heads"] == "6"
     assert "**6 heads** of (5, 4)" in visitor.says().replace("\n", " ")
+    assert "Weights of 6 heads" in visitor.chart("lesson-heads")["layout"]["title"]["text"]
     assert "| 24 = 6 × 4 |" in visitor.says() and "| 4,096 = 32 × 128 |" in visitor.says()
     assert random_heads(5, 24, 6)[1].shape == (6, 5, 5)
     visitor.choose("width", 7)  # 6 heads can't split 7
@@ -544,6 +547,7 @@ def test_matches_ends_with_the_followed_number(open_step: Any) -> None:
 def test_matches_of_random_numbers_has_no_model(open_step: Any) -> None:
     visitor = open_step("matches", source="random")
     assert_well(visitor)
+    assert not visitor.has("followed-query") and not visitor.has("followed-key")  # nothing is followed
     assert np.nanmax(np.abs(values(visitor, "lesson-apart"))) < 1e-6
     unfold(visitor, "matches-numbers")
     assert "The whole model" not in visitor.says() and not visitor.says().count("**Followed:**")

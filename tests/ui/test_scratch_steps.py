@@ -191,7 +191,7 @@ def test_random_output_rows_stay_with_the_mask_and_change_without(open_step: Any
     assert (np.abs(free).max(axis=1) > 0.001).all()
     signs = [label[-1] for label in labels(visitor, "mask-change-with")]
     assert signs == ["=", "=", "=", "=", "≠"]
-    assert "**4 of 5**" in (told := answer(visitor, "mask")) and "**0 of 5**" in told
+    assert "**4 of 5** with the mask, **0 of 5** without it" in answer(visitor, "mask")
 
 
 def test_random_weights_are_those_of_multi_head_attention(open_step: Any) -> None:
@@ -316,16 +316,17 @@ def test_the_slider_says_that_it_acts_on_this_step_and_the_sidebars_does_not(ope
     np.testing.assert_allclose(values(visitor, "softmax-row", 0, "y"), row, atol=1e-6)
 
 
-@pytest.mark.parametrize("heat", ["0.1", "2"])
+@pytest.mark.parametrize("heat", ["0.1", "2", "100"])
 def test_how_strongly_the_weights_answer_is_the_size_of_all_their_derivatives(
     open_step: Any, smollm2: Any, heat: str
 ) -> None:
     visitor = open_step("softmax", heat=heat)
-    inside = smollm2.trace(LANDING).scores(13, 8)[10].astype(np.float64) / float(heat)
-    step = 1e-5
-    moved = [softmax(inside + step * unit) - softmax(inside - step * unit) for unit in np.eye(len(inside))]
+    inside = smollm2.trace(LANDING).scores(13, 8)[10].astype(np.float64)
+    step, tau = 1e-5, float(heat)
+    moved = [softmax((inside + step * e) / tau) - softmax((inside - step * e) / tau) for e in np.eye(len(inside))]
     size = np.linalg.norm(np.stack(moved) / (2 * step))
-    assert f"small change of its scores: **{size:.3f}**" in visitor.says()
+    assert f"small change of its scores $s$: **{size:.4f}**" in visitor.says()
+    assert "weight (at τ = 1) **0.806**" in visitor.says()
     assert any("Frobenius" in caption.help for caption in visitor.app.caption if caption.help)
 
 

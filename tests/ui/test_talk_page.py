@@ -1,10 +1,15 @@
 """The page Talk: shipped decks worked out, scenes saved from other pages, a deck of one's own edited."""
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from attnviz.core.deck import Scene, deck_text, read_deck, shipped_decks
+from attnviz.core.switches import Switches
+from attnviz.ui.talk.cost_pictures import COST_PICTURES
+from attnviz.ui.talk.numbers import COST_NAMES, check_caption
 from attnviz.ui.talk.scenes import show_scene
 from tests.ui.test_explore import Open
 
@@ -32,6 +37,70 @@ def test_numbers_of_captions_are_those_of_the_model(open_app: Open, smollm2: Any
     assert "5.9 % of rows, without the factor in 80.7 %" in captions["Why divide by the root of d?"]
 
 
+def test_the_mask_is_shown_at_a_cell_that_it_forbids(open_app: Open) -> None:
+    visitor = open_app(page="scratch", step="mask")
+    visitor.press("save-scene")
+    (scene,) = visitor["own_deck"].scenes
+    free = visitor.visit.rest.weights(13, 8, switches=Switches(causal=False))
+    largest = max(free[query, key] for query in range(len(free)) for key in range(query + 1, len(free)))
+    shown = show_scene(scene, "light")
+    assert scene.picture == "before_after" and f"0.00 → {largest:.2f} of the attention" in shown.caption
+
+
+def test_a_map_before_and_after_names_switch_and_numbers(open_app: Open) -> None:
+    visitor = open_app(text="The pictures on the wall", layer="26", head="0", off="16.0", query="4", key="1")
+    own, other = visitor.visit.rest, visitor.visit.after
+    visitor.press("save-scene")
+    (changed,) = visitor["own_deck"].scenes
+    before, after = (trace.weights(26, 0)[4, 1] for trace in (own, other))
+    assert changed.title == "L26 H0: before and after, L16 H0 off" and changed.picture == "before_after"
+    assert show_scene(changed, "light").caption.startswith(f"{before:.2f} → {after:.2f} of")
+
+
+def test_a_head_off_itself_makes_bars_or_a_note(open_app: Open) -> None:
+    visitor = open_app(text="The pictures on the wall", layer="26", head="0", off="26.0")
+    visitor.press("save-scene")
+    (scene,) = visitor["own_deck"].scenes
+    assert (scene.picture, scene.title) == ("next", "What comes next: L26 H0 off") and scene.switches.ablate
+    visitor = open_app(model="minilm", text="It was too tired.", layer="3", head="1", off="3.1")
+    visitor.press("save-scene")
+    assert any("nothing to show" in note for note in visitor.notes())
+
+
+@pytest.mark.parametrize("scene", [scene for deck in DECKS.values() for scene in deck.scenes], ids=lambda s: s.title)
+def test_captions_of_shipped_decks_pass_the_check(scene: Scene) -> None:
+    check_caption(scene)
+
+
+@pytest.mark.parametrize(
+    ("scene", "message"),
+    [
+        (Scene("T", "{weight:.2f}", query="it"), "{weight} needs query and key lines"),
+        (Scene("T", "{ratio:.1f}", word="is"), "{ratio} needs word and rival lines"),
+        (Scene("T", "{stripe:.1f}", picture="row"), "{stripe} needs the picture “map” or “before_after”"),
+        (Scene("T", "{wait}", picture="link"), "there is no {wait} in this picture, only no number"),
+        (Scene("T", "{", picture="link"), "Single"),
+    ],
+)
+def test_a_caption_says_what_it_lacks(scene: Scene, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_caption(scene)
+
+
+@pytest.mark.parametrize("picture", ["cost", "step_cost", "scores_memory"])
+def test_the_names_known_for_a_cost_are_those_of_its_picture(picture: str) -> None:
+    assert set(COST_PICTURES[picture](Scene("T", "C", picture=picture), "light")[1]) == set(COST_NAMES[picture])
+
+
+def test_ratios_are_those_of_the_probabilities(open_app: Open) -> None:
+    scene = next(scene for scene in DECKS["ten_minutes"].scenes if scene.picture == "words")
+    shown = show_scene(replace(scene, caption="{ratio:.3f} {ratio_after:.3f}"), "light")
+    before, after = (json.loads(shown.pictures[0])["data"][i]["text"] for i in (0, 1))
+    for said, bars in zip(shown.caption.split(), (before, after), strict=True):
+        one, other = (float(text.split()[0]) for text in bars)
+        assert float(said) == pytest.approx(one / other, rel=0.02)
+
+
 def test_scenes_are_saved_from_explore_and_from_pronouns(open_app: Open) -> None:
     visitor = open_app(layer="9", head="4", query="6", key="0")
     visitor.press("save-scene")
@@ -57,17 +126,21 @@ def test_a_deck_of_ones_own_is_edited_as_toml(open_app: Open) -> None:
     area = next(area for area in visitor.app.text_area if area.label == "The deck as TOML")
     area.set_value(text)
     visitor.press("Apply")
-    assert visitor["own_deck"] == read_deck(text) and "My scene" in visitor.says()
+    assert visitor["own_deck"] == read_deck(text) and "My scene" in visitor.says() and "Applied" in visitor.says()
+    wrong = text.replace(deck.scenes[0].caption, "{weight:.2f}")
+    next(area for area in visitor.app.text_area if area.label == "The deck as TOML").set_value(wrong)
+    visitor.press("Apply")
+    assert "{weight} needs query and key lines" in visitor.says().replace("\\", "") and "Applied" not in visitor.says()
     next(area for area in visitor.app.text_area if area.label == "The deck as TOML").set_value("[[scene]]")
     visitor.press("Apply")
-    assert "scene 1: a scene needs a title" in visitor.says() and visitor["own_deck"] == read_deck(text)
+    assert "Scene 1: a scene needs a title" in visitor.says() and visitor["own_deck"] == read_deck(text)
 
 
 @pytest.mark.parametrize(
     ("step", "picture"),
     [
-        ("scores", "products"), ("scaling", "saturation"), ("mask", "before_after"), ("softmax", "row"),
-        ("weighted_sum", "row"), ("several_heads", "rows"), ("matches", "map"),
+        ("scores", "products"), ("scaling", "saturation"), ("softmax", "row"),
+        ("several_heads", "rows"), ("matches", "map"),
     ],
 )  # fmt: skip
 def test_steps_of_the_lesson_are_saved(open_app: Open, step: str, picture: str) -> None:
@@ -82,6 +155,7 @@ def test_steps_of_the_lesson_are_saved(open_app: Open, step: str, picture: str) 
     ("page", "address"),
     [
         ("scratch", {"step": "position"}),
+        ("scratch", {"step": "weighted_sum"}),
         ("scratch", {"step": "scores", "source": "random"}),
         ("generate", {"writing_topic": "memory"}),
         ("cost", {"cost_part": "flash"}),
@@ -98,8 +172,11 @@ def test_what_was_written_is_saved(open_app: Open) -> None:
     visitor = open_app(page="generate", text="The capital of France is", written="1")
     visitor.press("save-scene")
     (scene,) = visitor["own_deck"].scenes
-    assert (scene.picture, scene.text) == ("next", "The capital of France is Paris")
-    assert show_scene(scene, "light").caption.startswith("“")
+    assert (scene.picture, scene.text) == ("next", "The capital of France is")  # the choice that the page shows
+    assert show_scene(scene, "light").caption == "“Paris”: 77.3 %."
+    visitor = open_app(page="generate", text="The capital of France is", written="2")
+    visitor.press("save-scene")
+    assert visitor["own_deck"].scenes[-1].text == "The capital of France is Paris"
 
 
 def test_costs_are_saved_with_the_sizes_of_the_page(open_app: Open) -> None:

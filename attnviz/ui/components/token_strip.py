@@ -46,6 +46,7 @@ def token_strip(
     texts: Sequence[str] | None = None,
     special: Sequence[bool] | None = None,
     keys: Sequence[str] | None = None,
+    start: int = 0,
     selected: int | None = None,
     pinned: int | None = None,
     mode: Literal["shade", "lines"] = "shade",
@@ -64,6 +65,7 @@ def token_strip(
         texts: the piece of the visitor's text behind each query; one with a line break ends a line.
         special: True for each query that the model added, such as [CLS].
         keys: a label for each key where keys are other tokens than queries (cross-attention), for mode "lines" alone.
+        start: index in the text of the first query, which the names of tokens count on from.
         selected: the query shown while the visitor points at none.
         pinned: the query to pin. The visitor's later choice holds until this or the labels change.
         mode: "shade" colours the running text, "lines" joins two columns by lines.
@@ -87,6 +89,7 @@ def token_strip(
         "texts": None if texts is None else list(texts),
         "special": None if special is None else [bool(flag) for flag in special],
         "keyLabels": None if keys is None else list(keys),
+        "start": int(start),
         "weights": pack(np.round(values * FULL).astype(np.uint16)),
         **_pack_mask(masked),
     }

@@ -16,7 +16,6 @@ from attnviz.ui.explore.compare_sides import (
     other_switches,
     tiles,
 )
-from attnviz.ui.facts import facts_of
 from attnviz.ui.visit import Visit
 
 VERSUS = {"head": "another head", "text": "another text", "model": "another model", "switches": "the switches"}
@@ -71,7 +70,8 @@ def _difference(visit: Visit, a: Tile, b: Tile) -> Compared | None:
     try:
         compared = subtract(a, b)
     except ValueError as error:
-        st.info(as_sentence(str(error).capitalize()))
+        reason = str(error)
+        st.info(as_sentence(reason[:1].upper() + reason[1:]))
         return None
-    draw_difference(visit, compared, facts_of("compare") | {"a": a.side.about, "b": b.side.about})
+    draw_difference(visit, compared, a.side, b.side)
     return compared

@@ -1,6 +1,5 @@
 """Compare's map of B minus A: token by token where the tokens agree, word by word where only the text does."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -22,7 +21,8 @@ from attnviz.core.words import word_of_tokens, word_spans
 from attnviz.figures import head_map
 from attnviz.ui.charts import draw, map_table
 from attnviz.ui.controls import plain
-from attnviz.ui.explore.compare_sides import HEIGHT, Tile
+from attnviz.ui.explore.compare_sides import HEIGHT, Side, Tile, isolated, numbered
+from attnviz.ui.facts import facts_of
 from attnviz.ui.pronouns.maps import signed
 from attnviz.ui.visit import Visit
 
@@ -55,6 +55,8 @@ def subtract(a: Tile, b: Tile) -> Compared:
     Raises:
         ValueError: nothing agrees that could be subtracted.
     """
+    if min(len(a.keys), len(b.keys)) < 2:
+        raise ValueError("a text of one token leaves no choice of where to look, so there is no map of differences")
     unit, left_out = "token", ""
     if a.side.trace.text == b.side.trace.text and not (
         same_tokens(a.queries, b.queries) and same_tokens(a.keys, b.keys)
@@ -63,15 +65,15 @@ def subtract(a: Tile, b: Tile) -> Compared:
         unit = "word"
         left_out = f"{WORDS} {_to_no_word(a, b)}"
     rows, columns = token_partners(a.queries, b.queries), token_partners(a.keys, b.keys)
-    if rows.same.sum() < 2 or columns.same.sum() < 2:
+    if rows.same.sum() < min(2, len(a.queries)) or columns.same.sum() < 2:
         raise ValueError("the two texts share too few tokens for a map of differences")
     found = map_difference(a.weights, b.weights, a.allowed, b.allowed, rows, columns)
     left_out = left_out or _left_out(a, b, rows, columns)
     return Compared(found, a.queries, a.keys, unit, _name_change(a, b, found, rows, columns), left_out)
 
 
-def draw_difference(visit: Visit, compared: Compared, sides: Mapping[str, Any]) -> None:
-    """Draw the map of B minus A; `sides` says what both are, for its files."""
+def draw_difference(visit: Visit, compared: Compared, a: Side, b: Side) -> None:
+    """Draw the map of B minus A."""
     found, queries, keys = compared.found, compared.queries, compared.keys
     figure = head_map(
         found.values,
@@ -87,7 +89,8 @@ def draw_difference(visit: Visit, compared: Compared, sides: Mapping[str, Any]) 
         height=HEIGHT,
     )
     table = partial(map_table, found.values, found.seen, queries, keys)
-    draw(figure, "compare-difference", f"compare B minus A {visit.info.name}", table, about=sides)
+    name = f"compare {a.words} with {b.words.removeprefix(f'{a.trace.model.title} ')}"
+    draw(figure, "compare-difference", name, table, about=_facts(a, b))
 
 
 def say_difference(compared: Compared) -> None:
@@ -95,6 +98,13 @@ def say_difference(compared: Compared) -> None:
     st.markdown(plain(compared.change))
     if compared.left_out:
         st.caption(plain(compared.left_out))
+
+
+def _facts(a: Side, b: Side) -> dict[str, Any]:
+    """Return what is true of the difference: what both sides are, and the text and switches that they share."""
+    sides = {"a": a.about, "b": b.about}
+    shared = {name: sides["a"][name] for name in ("text", "switches") if sides["a"][name] == sides["b"][name]}
+    return facts_of("compare") | shared | sides
 
 
 def _left_out(a: Tile, b: Tile, rows: Partners, columns: Partners) -> str:
@@ -109,7 +119,7 @@ def _left_out(a: Tile, b: Tile, rows: Partners, columns: Partners) -> str:
     )
     parts = []
     for tile, alone, kept in sides:
-        names = [tile.keys[i].label for i in np.flatnonzero(alone)]
+        names = [isolated(tile.keys[i].label) for i in np.flatnonzero(alone)]
         if names:
             more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
             share = float(tile.weights[kept][:, alone].sum(axis=1).mean())
@@ -131,7 +141,15 @@ def _as_words(a: Tile, b: Tile) -> tuple[Tile, Tile]:
     spans = word_spans(text)[first : first + n_words]
     names = tuple(Token(first + i, 0, text[a:b], text[a:b], a, b, False) for i, (a, b) in enumerate(spans))
     return tuple(
-        Tile(tile.side, names, names, *word_map(tile.weights, tile.allowed, belongs - first, n_words))
+        Tile(
+            tile.side,
+            names,
+            names,
+            *word_map(tile.weights, tile.allowed, belongs - first, n_words),
+            np.array(
+                [tile.sink[belongs == word].mean() if word in belongs else 0 for word in range(first, both[-1] + 1)]
+            ),
+        )
         for tile, belongs in zip((a, b), words, strict=True)
     )
 
@@ -151,10 +169,6 @@ def _name_change(a: Tile, b: Tile, found: Difference, rows: Partners, columns: P
         return "Both maps are equal wherever they can be compared."
     query, key = cell
     one, other = float(a.weights[query, key]), float(b.weights[rows.place[query], columns.place[key]])
-    look = f"{_name(a.queries[query])} → {_name(a.keys[key])}"
+    look = f"{numbered(a.queries[query])} → {numbered(a.keys[key])}"
     only = "" if choice[rows.same].all() else ", rows with a single key aside"
     return f"Largest difference{only}: {look}, {one:.2f} in A and {other:.2f} in B ({signed(other - one)})."
-
-
-def _name(token: Token) -> str:
-    return f"{token.label} ({token.index})"

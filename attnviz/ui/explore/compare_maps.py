@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from attnviz.core.side_by_side import strongest_keys, token_partners
+from attnviz.core.side_by_side import same_tokens, strongest_keys, token_partners
 from attnviz.core.words import word_of_tokens
 from attnviz.figures import head_map
 from attnviz.figures.bars import percent
@@ -13,18 +13,20 @@ from attnviz.ui.charts import draw, map_table
 from attnviz.ui.controls import plain
 from attnviz.ui.examples import example_of
 from attnviz.ui.explore.compare_pairs import Pair
-from attnviz.ui.explore.compare_sides import HEIGHT, Side, Tile
+from attnviz.ui.explore.compare_sides import HEIGHT, Side, Tile, isolated, numbered
 from attnviz.ui.facts import facts_of
 from attnviz.ui.visit import Visit
 
 N_KEYS = 5  # of a row that are listed
+SINK = 1e-3  # a share of weight on a learned sink that is worth a sentence
 SAME = 1e-6  # rows that differ by less are the same but for rounding
 
 
 def rows(visit: Visit, a: Tile, b: Tile, pair: Pair | None) -> tuple[int, int]:
     """Return which row of each tile is listed: the chosen query's, the pair's, the example's, or the last word's.
 
-    B's row is that of the same token, or of the same word, or else B's last word.
+    B's row is that of the same token, or the last piece of the same word, or what stands in its place in another text,
+    or else B's last word.
     """
     if st.session_state.query is None and pair is not None:
         places = pair.rows(a.side.trace, b.side.trace)
@@ -33,9 +35,11 @@ def rows(visit: Visit, a: Tile, b: Tile, pair: Pair | None) -> tuple[int, int]:
             return found
     row = _place(a, _query(visit))
     row = _last_word(a) if row is None else row
-    partner = int(token_partners(a.queries, b.queries).place[row])
-    if a.side.trace.text == b.side.trace.text and a.side.part == b.side.part != "cross" and partner < 0:
+    one_text = a.side.of_text and b.side.of_text and a.side.trace.text == b.side.trace.text
+    if one_text and not same_tokens(a.queries, b.queries):
         partner = _same_word(a, b, row)
+    else:
+        partner = int(token_partners(a.queries, b.queries).place[row])
     return row, partner if partner >= 0 else _last_word(b)
 
 
@@ -60,23 +64,24 @@ def maps(visit: Visit, a: Tile, b: Tile, looking: tuple[int, int]) -> None:
                 height=HEIGHT,
             )
             table = partial(map_table, tile.weights, tile.allowed, tile.queries, tile.keys)
-            draw(figure, key, f"compare {tile.side.title}", table, about=facts_of(key) | tile.side.about)
-            if len(tile.keys) < len(tile.side.tokens[1]):
-                st.caption(_what_is_left_out(tile))
+            name = f"compare {tile.side.letter} {tile.side.words}"
+            draw(figure, key, name, table, about=facts_of(key) | tile.side.about)
+            left_out = _what_is_left_out(tile)
+            if left_out:
+                st.caption(left_out)
 
 
 def strongest(a: Tile, b: Tile, looking: tuple[int, int]) -> None:
     """List the keys that one query looks at most, A's and B's beside each other."""
     found = [
         [
-            (f"{tile.keys[key].label} ({tile.keys[key].index})", f"{weight:.2f}")
+            (numbered(tile.keys[key]), f"{weight:.2f}")
             for key, weight in strongest_keys(tile.weights[row], tile.allowed[row], N_KEYS)
         ]
         for tile, row in zip((a, b), looking, strict=True)
     ]
     heads = [
-        f"{tile.side.letter}: {tile.queries[row].label} ({tile.queries[row].index}) looks at"
-        for tile, row in zip((a, b), looking, strict=True)
+        f"{tile.side.letter}: {numbered(tile.queries[row])} looks at" for tile, row in zip((a, b), looking, strict=True)
     ]
     lines = [f"| {plain(heads[0])} | weight | {plain(heads[1])} | weight |", "|:--|--:|:--|--:|"]
     for place in range(max(map(len, found))):
@@ -96,7 +101,7 @@ def next_tokens(a: Side, b: Side) -> None:
             guesses.append(f"{side.letter} predicts none")
             continue
         ((label, share),) = side.trace.next_tokens(1)
-        guesses.append(f"{side.letter} “{label}”, {percent(share)}")
+        guesses.append(f"{side.letter} “{isolated(label)}”, {percent(share)}")
     st.markdown(plain(f"Likeliest next token: {'; '.join(guesses)}."))
 
 
@@ -110,7 +115,7 @@ def causal_rows(a: Tile, b: Tile) -> None:
     if n == 0 or a.queries[0].index != b.queries[0].index or a.queries[0].index > 0:
         return
     gap = float(np.abs(a.weights[:n, :n] - b.weights[:n, :n]).max())
-    last = f"{a.queries[n - 1].label} ({n - 1})"
+    last = numbered(a.queries[n - 1])
     equal = "to the last bit" if gap == 0 else "but for rounding"
     st.markdown(
         plain(
@@ -137,9 +142,13 @@ def _last_word(tile: Tile) -> int:
 
 
 def _same_word(a: Tile, b: Tile, row: int) -> int:
-    """Return B's last token of the word that A's row belongs to, -1 if there is none."""
+    """Return B's token that reads the same in the same word, else the word's last one, -1 if there is none."""
     words, words_there = (word_of_tokens(tile.queries, tile.side.trace.text) for tile in (a, b))
-    found = np.flatnonzero((words_there == words[row]) & (words_there >= 0))
+    partners = token_partners(a.queries, b.queries)
+    if partners.same[row] and words[row] == words_there[partners.place[row]]:
+        return int(partners.place[row])
+    following = words[row:][words[row:] >= 0][:1] if not a.queries[row].special else words[:0]  # a space has no word
+    found = np.flatnonzero(np.isin(words_there, following))
     return int(found[-1]) if found.size else -1
 
 
@@ -156,5 +165,13 @@ def _highest(a: Tile, b: Tile) -> float:
 
 
 def _what_is_left_out(tile: Tile) -> str:
+    """Say what is outside a part of a long text, and what goes to a learned sink."""
     first, last, n_keys = tile.keys[0].index, tile.keys[-1].index, len(tile.side.tokens[1])
-    return f"Tokens {first} to {last} of {n_keys:,}; {tile.outside:.0%} of these rows' weight lies outside."
+    sentences = []
+    if len(tile.keys) < n_keys:
+        part = f"Tokens {first} to {last} of {n_keys:,}"
+        sentences.append(f"{part}; {tile.outside:.0%} of these rows' weight lies outside.")
+    sink = float(tile.sink.mean())
+    if sink > SINK:
+        sentences.append(f"Rows sum to less than 1: {sink:.0%} goes to this head's learned sink, which has no column.")
+    return " ".join(sentences)

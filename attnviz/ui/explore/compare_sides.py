@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 import attnviz
 from attnviz.core.export import about_trace
+from attnviz.core.side_by_side import same_tokens
 from attnviz.core.switches import Switches
 from attnviz.core.trace import Token, Trace
-from attnviz.figures.theme import shorten
+from attnviz.figures.theme import escape, shorten
 from attnviz.models.catalogue import CATALOGUE
 from attnviz.ui import cache
 from attnviz.ui.cache import ModelChoice
@@ -26,6 +27,7 @@ BOX = 160  # px of a box for a layer or a head
 TITLE = 38  # characters of a title that stay on one line
 TELLING = {("smollm2", 13, 8): (9, 3)}  # another head to begin with; elsewhere the next one of the layer
 OWN_HEADS = {"smollm2": (13, 8), "minilm": (3, 1)}  # of another model; elsewhere the middle layer's first
+FILLED_IN = "compare-filled-in"  # A's model and B's head as it was when the visitor hadn't chosen one
 WITHOUT = "Heads off and forbidden looks belong to A's model, so B runs without them."
 
 
@@ -46,6 +48,18 @@ class Side:
     def title(self) -> str:
         """What stands over the map."""
         return f"{self.letter}: {shorten(self.name, TITLE)}"
+
+    @property
+    def words(self) -> str:
+        """What tells it apart from other sides, for names of files."""
+        head, model = f"L{self.layer} H{self.head}", self.trace.model.title
+        words = self.name if head in self.name else f"{head} {self.name}"
+        return words if words.startswith(shorten(model, TITLE - len(head) - 1)) else f"{model} {words}"
+
+    @property
+    def of_text(self) -> bool:
+        """True if the tokens that look are those of the visitor's text."""
+        return self.part == self.trace.parts[0]
 
     @property
     def about(self) -> dict[str, Any]:
@@ -78,31 +92,50 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """The part of a side's map that is drawn: weights and allowed are (queries, keys)."""
+    """The part of a side's map that is drawn.
+
+    Attributes:
+        weights, allowed: (queries, keys).
+        sink: (queries,) the share of each row's weight that goes to a learned sink.
+    """
 
     side: Side
     queries: tuple[Token, ...]
     keys: tuple[Token, ...]
     weights: NDArray[np.float32]
     allowed: NDArray[np.bool_]
+    sink: NDArray[np.float64]
 
     @property
     def outside(self) -> float:
         """The share of these rows' weight that lies on tokens outside the tile."""
-        return max(0.0, 1 - float(self.weights.sum(axis=1).mean()))
+        return max(0.0, 1 - float(self.weights.sum(axis=1).mean() + self.sink.mean()))
 
 
 def tiles(visit: Visit, a: Side, b: Side) -> tuple[Tile, Tile]:
     """Return the tokens of both that are drawn: all, or the same part of two long texts."""
     sides = [tokens for side in (a, b) for tokens in side.tokens]
     is_long = max(map(len, sides)) > MOST_CELLS
-    return tuple(_tile(side, window(visit).start, is_long) for side in (a, b))
+    start = window(visit).start
+    return _tile(a, start, is_long), _tile(b, _same_place(a, b, start), is_long)
+
+
+def _same_place(a: Side, b: Side, start: int) -> int:
+    """Return where B's part begins: at A's token, or at its word if other tokens make up the same text."""
+    tokens, there = a.tokens[0], b.tokens[0]
+    one_text = a.of_text and b.of_text and a.trace.text == b.trace.text
+    if not one_text or not 0 < start < len(tokens) or same_tokens(tokens, there):
+        return start
+    first = tokens[min(start, max(0, len(tokens) - PART))]
+    return next((i for i, token in enumerate(there) if not token.special and token.end > first.start), len(there))
 
 
 def _tile(side: Side, start: int, is_long: bool) -> Tile:
     rows, columns = (_part(tokens, start) if is_long else slice(0, len(tokens)) for tokens in side.tokens)
     queries, keys = side.tokens
-    return Tile(side, queries[rows], keys[columns], side.weights(rows, columns), side.allowed(rows, columns))
+    weights = side.weights(rows, slice(0, len(keys)))  # (rows, all keys)
+    sink = np.maximum(0, 1 - weights.sum(axis=1, dtype=np.float64))
+    return Tile(side, queries[rows], keys[columns], weights[:, columns], side.allowed(rows, columns), sink)
 
 
 def _part(tokens: Sequence[Token], start: int) -> slice:
@@ -119,8 +152,13 @@ def another_head(visit: Visit) -> tuple[Side, Side]:
     """Show boxes for layer and head of B, and return both sides."""
     heads = visit.after.heads(visit.layer, part=visit.part)
     own = (visit.choice.name, visit.layer, visit.head)
+    _forget_default(visit)
+    chosen = st.session_state
+    is_free = chosen.b_layer is None and chosen.b_head is None
     _head_boxes(visit.after, visit.part, TELLING.get(own, (visit.layer, (visit.head + 1) % heads)))
-    layer, head = st.session_state.b_layer, st.session_state.b_head
+    layer, head = chosen.b_layer, chosen.b_head
+    if is_free:
+        chosen[FILLED_IN] = (visit.choice.name, layer, head)
     b = Side("B", f"L{layer} H{head}", visit.after, visit.part, layer, head, visit.picture)
     return side_a(visit, visit.name), b
 
@@ -155,7 +193,7 @@ def another_text(visit: Visit) -> tuple[Side, Side] | None:
     dropped = "Forbidden looks name tokens of A's text, so B runs without them."
     one, other = _excerpts(visit.text, text)
     b = Side("B", other, trace, visit.part, visit.layer, visit.head, None if visit.in_pass else switches)
-    return side_a(visit, one), replace(b, notes=(dropped,) if visit.switches.forbid else ())
+    return side_a(visit, one), replace(b, notes=(*_cut_note(trace), *([dropped] if visit.switches.forbid else [])))
 
 
 def another_model(visit: Visit) -> tuple[Side, Side]:
@@ -191,7 +229,7 @@ def another_model(visit: Visit) -> tuple[Side, Side]:
     _head_boxes(trace, part, OWN_HEADS.get(chosen.b_model, (layers[len(layers) // 2], 0)))
     head = (chosen.b_layer, chosen.b_head)
     b = Side("B", _model_name(trace, head), trace, part, *head, None if visit.in_pass else switches)
-    notes = (WITHOUT,) if switches != visit.switches else ()
+    notes = (*_cut_note(trace), *([WITHOUT] if switches != visit.switches else []))
     return side_a(visit, _model_name(visit.rest, (visit.layer, visit.head))), replace(b, notes=notes)
 
 
@@ -236,6 +274,20 @@ def short_names(switches: Switches) -> str:
     return ", ".join(words)
 
 
+def isolated(label: str) -> str:
+    """Return a label that can't reorder the words around it: one from right to left is isolated, as in figures.
+
+    >>> isolated("cat"), ascii(isolated("חתול")[0])
+    ('cat', "'\\\\u2068'")
+    """
+    return f"\u2068{label}\u2069" if escape(label).startswith("\u2068") else label
+
+
+def numbered(token: Token) -> str:
+    """Return a token's label and number for a sentence."""
+    return f"{isolated(token.label)} ({token.index})"
+
+
 def forget_head() -> None:
     """Let B's head be the default again: another model or another kind of comparison has other heads."""
     st.session_state.b_layer = st.session_state.b_head = None
@@ -260,6 +312,19 @@ def _set_switches(fields: dict[str, object]) -> None:
     for name, value in fields.items():
         st.session_state[name] = value
     ask_whole_page()
+
+
+def _forget_default(visit: Visit) -> None:
+    """Let B's head be the default of A's new model, unless the visitor chose one."""
+    model, *filled_in = st.session_state.get(FILLED_IN, (visit.choice.name, None, None))
+    if model != visit.choice.name and filled_in == [st.session_state.b_layer, st.session_state.b_head]:
+        forget_head()
+
+
+def _cut_note(trace: Trace) -> tuple[str, ...]:
+    n_read = len(trace.tokens)
+    sentence = f"Showing the first {n_read:,} of {n_read + trace.n_cut:,} tokens of B; the rest was not read."
+    return (sentence,) if trace.n_cut else ()
 
 
 def _head_boxes(trace: Trace, part: str, default: tuple[int, int]) -> None:

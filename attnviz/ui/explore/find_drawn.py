@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from attnviz.core.battery import pattern_targets
-from attnviz.core.finder import Cell, drawn_scores, possible_cells
+from attnviz.core.finder import Cell, drawn_scores, possible_cells, scored_cells
 from attnviz.core.heads import strongest
 from attnviz.core.trace import Token, Trace
 from attnviz.figures import head_map
@@ -19,6 +19,7 @@ from attnviz.ui.picture import window
 from attnviz.ui.visit import Visit
 
 SIDE = 32  # tokens a side of the map to draw on
+MOST_NAMED = 8  # drawn cells that are named in words
 READY = {"own": "diagonal", "first": "first column", "previous": "token before", "same": "same token before"}
 
 
@@ -28,12 +29,14 @@ def by_drawing(visit: Visit) -> None:
     st.caption(
         plain(
             f"Click cells of the map, or add them below. Shades are {visit.name}'s weights, frames your drawing. "
-            "A head's score: the share of a row's weight on drawn cells, in the mean over rows with one."
+            "A head's score: the share of a row's weight on drawn cells, in the mean over rows with one that "
+            "have two keys or more to choose from."
         )
     )
     picture, best = st.columns(SIDES, gap="medium")
     with picture:
         _map(visit, trace)
+        _say_cut(visit)
         _add_boxes(visit)
         _ready_buttons(visit)
     with best:
@@ -65,7 +68,7 @@ def _map(visit: Visit, trace: Trace) -> None:
         scale=st.session_state.colours,
         query_start=side.start,
         key_start=side.start,
-        marked=[(q, k) for q, k in _drawn(visit) if side.start <= min(q, k) and max(q, k) < side.stop],
+        marked=[cell for cell in _drawn(visit) if _on_map(side, cell)],
         theme=visit.theme,
         height=560,
     )
@@ -73,13 +76,43 @@ def _map(visit: Visit, trace: Trace) -> None:
     cell_picker("drawn-map", side.start, on_pick=_toggle, key="draw-cell")
 
 
+def _on_map(side: slice, cell: Cell) -> bool:
+    return side.start <= min(cell) and max(cell) < side.stop
+
+
+def _say_cut(visit: Visit) -> None:
+    """Say which tokens the map shows, and which drawn cells aren't among them."""
+    side, n_tokens = _side(visit), max(len(tokens) for tokens in visit.after.tokens_of(visit.part))
+    sentences = []
+    if n_tokens > SIDE or side.start:
+        last = min(side.stop, n_tokens) - 1
+        sentences.append(f"Tokens {side.start} to {last} of {n_tokens:,} are drawn here; the boxes offer all of them.")
+    elsewhere = sorted({cell for cell in _drawn(visit) if not _on_map(side, cell)})
+    if elsewhere:
+        sentences.append(f"Drawn but not on this map: {_named(visit, elsewhere)}.")
+    n_outside = len({tuple(cell) for cell in st.session_state.drawn}) - len(set(_drawn(visit)))
+    if n_outside:
+        cells = "1 drawn cell lies" if n_outside == 1 else f"{n_outside} drawn cells lie"
+        sentences.append(f"{cells} outside this text and {'doesn' if n_outside == 1 else 'don'}'t count.")
+    if sentences:
+        st.caption(plain(" ".join(sentences)))
+
+
+def _named(visit: Visit, cells: Sequence[Cell]) -> str:
+    """Return cells in words, "“it” (10) to “car” (3)", the first few of many."""
+    queries, keys = visit.after.tokens_of(visit.part)
+    names = [f"“{queries[q].label}” ({q}) to “{keys[k].label}” ({k})" for q, k in cells[:MOST_NAMED]]
+    more = [f"{len(cells) - MOST_NAMED} more"] if len(cells) > MOST_NAMED else []
+    return ", ".join(names + more)
+
+
 def _add_boxes(visit: Visit) -> None:
     side = _side(visit)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for name, tokens in zip(("query", "key"), visit.after.tokens_of(visit.part), strict=True):
-            places = list(range(len(tokens)))[side]
+            places = range(len(tokens))
             if st.session_state.get(f"draw-{name}") not in places:
-                st.session_state[f"draw-{name}"] = places[-1]
+                st.session_state[f"draw-{name}"] = min(side.stop, len(tokens)) - 1
             st.selectbox(
                 f"{name.capitalize()} to draw", places, key=f"draw-{name}", format_func=_token_name(tokens), width=160
             )
@@ -117,14 +150,20 @@ def _found(visit: Visit, trace: Trace) -> None:
     if not cells:
         st.caption("Nothing is drawn yet.")
         return
-    n_possible, scores = cache.results().get(
+    n_possible, n_scored, scores = cache.results().get(
         ("drawn", *shown_key(visit), tuple(sorted(set(cells)))),
         lambda: (
             len(possible_cells(trace, cells, part=visit.part)),
+            len(scored_cells(trace, cells, part=visit.part)),
             drawn_scores(trace, cells, part=visit.part),
         ),
     )
     _say_impossible(len(set(cells)) - n_possible)
+    if n_possible and not n_scored:
+        st.caption(
+            "Only rows with a single key to look at are drawn. Every head puts all its weight there, so they "
+            "don't count."
+        )
     rows = strongest(scores, trace.layers_of(visit.part), N_LISTED)
     if rows:
         head_list(visit, ["on drawn cells"], [Listed(*row[:2], (Bar(f"{row[2]:.2f}", row[2]),)) for row in rows])

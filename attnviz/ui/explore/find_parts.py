@@ -9,10 +9,12 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from attnviz.core.switches import Switches
 from attnviz.core.trace import Trace
 from attnviz.figures import layers_by_heads
 from attnviz.figures.theme import theme_of
 from attnviz.ui.charts import draw, heads_table
+from attnviz.ui.explore.sources import shown_view
 from attnviz.ui.visit import Visit, choose_head
 
 SIDES = (5, 3)  # widths of the picture and the list
@@ -40,13 +42,20 @@ class Listed:
 
 
 def shown_trace(visit: Visit) -> Trace:
-    """Return the trace whose maps are those on the screen, switches that act on the picture alone included."""
+    """Return the trace whose maps are those on the screen, switches that act on the picture alone included.
+
+    Where the map without the switches is chosen, it is the trace at rest; a difference is no map of weights, and gives
+    the trace with them.
+    """
+    if shown_view(visit) == "before":
+        return visit.rest
     return replace(visit.after, switches=visit.switches) if visit.switched and not visit.in_pass else visit.after
 
 
 def shown_key(visit: Visit) -> tuple[Hashable, ...]:
     """Return what tells the maps on the screen from others, for the cache."""
-    return visit.choice, visit.text, visit.switches, visit.in_pass, visit.part
+    switches, in_pass = (Switches(), False) if shown_view(visit) == "before" else (visit.switches, visit.in_pass)
+    return visit.choice, visit.text, switches, in_pass, visit.part
 
 
 def with_progress(sentence: str, work: Callable[[OnStep], Any]) -> Any:

@@ -36,6 +36,7 @@ def lines(visit: Visit) -> None:
         on_shown=_keep,
         key="head-lines",
     )
+    _say_gone(visit, len(weights))
     _say_outside(visit, part, weights)
     _table(visit, part, weights)
 
@@ -59,6 +60,13 @@ def _shown(n_heads: int) -> list[int] | None:
         return None
     kept = sorted({head for head in chosen if head < n_heads})
     return kept if kept or not chosen else None
+
+
+def _say_gone(visit: Visit, n_heads: int) -> None:
+    """Say which heads were asked for that this layer doesn't have."""
+    gone = sorted({head for head in st.session_state.lines_heads or () if head >= n_heads})
+    if gone:
+        st.caption(f"Layer {visit.layer} has heads 0 to {n_heads - 1}: there is no head {' or '.join(map(str, gone))}.")
 
 
 def _keep(shown: list[int] | None) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -34,7 +35,7 @@ ROUNDING = 1e-5  # differences below it come from another order of adding up
 
 def draw(visit: Visit, step: Step) -> None:
     """Draw what a change of the last token changes, in random numbers or in the visitor's text."""
-    numbers = numbers_row(visit, cell=False)
+    numbers = numbers_row(visit, follow=())
     if numbers is None:
         return
     if numbers.real:
@@ -49,7 +50,7 @@ def _random(visit: Visit, step: Step) -> None:
     n_heads = 2 if d % 2 == 0 else 1
     masked, free = (_changed(n_tokens, d, n_heads, seed, causal) for causal in (True, False))
     signs = [_signs(found.output, found.output_after) for found in (masked, free)]
-    guess(step, n=n_tokens, n_kept=_n_kept(signs[0]), n_kept_without=_n_kept(signs[1]))
+    guess(step, rows="output", **_answer(("with the mask", "without it"), signs))
     largest = max(float(row_changes(found.output, found.output_after).max()) for found in (masked, free))
     columns = st.columns(2, gap="medium")
     for column, found, name, sign in zip(columns, (masked, free), ("with the mask", "without it"), signs, strict=True):
@@ -64,6 +65,12 @@ def _signs(before: NDArray[np.floating], after: NDArray[np.floating]) -> list[st
     """Return a sign for each row: it kept every bit, differs by rounding alone, or changed."""
     same, changes = same_bits(before, after), row_changes(before, after)
     return ["=" if kept else "≈" if change < ROUNDING else "≠" for kept, change in zip(same, changes, strict=True)]
+
+
+def _answer(names: Sequence[str], signs: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Return the answer's numbers: how many rows stayed in the first picture and in the last, and what these show."""
+    kept = {"n": len(signs[0]), "n_kept": _n_kept(signs[0]), "n_kept_without": _n_kept(signs[-1])}
+    return kept | {"one": names[0], "other": names[-1]}
 
 
 def _n_kept(signs: Sequence[str]) -> int:
@@ -148,7 +155,7 @@ def _compare(visit: Visit, step: Step, traces: Mapping[str, tuple[Trace, Trace]]
     where = {"part": visit.part, "queries": _last(alike.n_shared, MOST_COMPARED), "keys": slice(0, alike.n_shared)}
     weights = {name: [t.weights(visit.layer, visit.head, **where) for t in pair] for name, pair in traces.items()}
     signs = [_signs(*pair) for pair in weights.values()]
-    guess(step, n=len(signs[0]), n_kept=_n_kept(signs[0]), n_kept_without=_n_kept(signs[-1]))
+    guess(step, rows="weights", **_answer(list(weights), signs))
     drawn = _last(alike.n_shared, MOST_TOKENS)
     sides = zip(*(trace.tokens_of(visit.part) for trace in next(iter(traces.values()))), strict=True)
     labels = [_before_and_after(before, after, drawn) for before, after in sides]  # of queries, of keys

@@ -28,7 +28,8 @@ Differences = dict[str, tuple[NDArray[np.floating], NDArray[np.floating]]]  # by
 
 def draw(visit: Visit, step: Step) -> None:
     """Draw where NumPy and PyTorch differ, say by how much, and end with the followed number."""
-    numbers = numbers_row(visit)
+    real = st.session_state.source == "real"
+    numbers = numbers_row(visit, follow=("query", "key") if real else ())
     if numbers is None:
         return
     found = {name: _both(numbers, name) for name in TYPES}

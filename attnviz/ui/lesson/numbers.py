@@ -90,13 +90,20 @@ class Numbers:
         return {"query": self.query_labels[self.cell[0]], "key": self.key_labels[self.cell[1]]}
 
 
-def numbers_row(visit: Visit, *, sources: Sequence[str] = tuple(SOURCES), cell: bool = True) -> Numbers | None:
+def numbers_row(
+    visit: Visit,
+    *,
+    sources: Sequence[str] = tuple(SOURCES),
+    follow: Sequence[str] = ("query", "key"),
+    width: str = "d",
+) -> Numbers | None:
     """Draw the knobs for what a step works on, and return it; None, with the reason on the page, if it can't be had.
 
     Args:
         visit: what the visitor looks at.
         sources: of "real" and "random" those that make sense in this step.
-        cell: offer boxes for the query and the key that are followed.
+        follow: of "query" and "key" those that the step shows, which get a box to choose the followed one.
+        width: what the step calls the width of random numbers.
     """
     with st.container(horizontal=True, vertical_alignment="top", key="numbers-row"):  # labels on one line
         if len(sources) > 1:
@@ -110,14 +117,14 @@ def numbers_row(visit: Visit, *, sources: Sequence[str] = tuple(SOURCES), cell: 
             )
         source = st.session_state.source if len(sources) > 1 else sources[0]
         if source == "random":
-            _random_boxes()
+            _random_boxes(width)
             numbers = random_numbers()
         else:
             with st.container(width=260):
                 head(visit.info)
             numbers = None if visit.info.cannot.get("scores") else real_numbers(visit)
-        if cell and numbers is not None:
-            _cell_boxes(numbers)
+        if numbers is not None:
+            _cell_boxes(numbers, follow)
     if numbers is None:
         st.info(plain(visit.info.cannot["scores"]))
     elif len(numbers.q) > MOST_TOKENS or len(numbers.k) > MOST_TOKENS:
@@ -211,19 +218,21 @@ def _window(query: int, n_queries: int, n_keys: int) -> slice:
     return slice(max(0, stop - MOST_TOKENS), stop)
 
 
-def _random_boxes() -> None:
+def _random_boxes(width: str) -> None:
     for label, name, lowest, highest in (
         ("Tokens T", "rows", 2, 32),
-        ("Width d", "width", 1, 1024),
+        (f"Width {width}", "width", 1, 1024),
         ("Seed", "seed", 0, 999_999),
     ):
         st.number_input(label, lowest, highest, step=1, key=name, persist_state="session", width=120)
 
 
-def _cell_boxes(numbers: Numbers) -> None:
+def _cell_boxes(numbers: Numbers, follow: Sequence[str]) -> None:
     """Show which cell is followed; another choice goes where a click on the map goes too."""
     sides = (("query", "Follow: query", numbers.query_labels), ("key", "and key", numbers.key_labels))
     for side, (name, label, labels) in enumerate(sides):
+        if name not in follow:
+            continue
         box = f"followed-{name}"
         st.session_state[box] = numbers.cell[side]
         st.selectbox(
@@ -232,9 +241,11 @@ def _cell_boxes(numbers: Numbers) -> None:
             key=box,
             format_func=lambda index, labels=labels: f"{labels[index]} ({index})",
             on_change=_follow,
+            args=(numbers.cell, side),
             width=150,
         )
 
 
-def _follow() -> None:
-    pick((st.session_state["followed-query"], st.session_state["followed-key"]))
+def _follow(cell: tuple[int, int], side: int) -> None:
+    query, key = cell
+    pick((query, st.session_state["followed-key"]) if side else (st.session_state["followed-query"], key))

@@ -22,7 +22,7 @@ from attnviz.ui.charts import heads_table, map_table
 from attnviz.ui.controls import as_sentence
 from attnviz.ui.lesson.engine import numpy_model
 from attnviz.ui.lesson.frame import Step, folded, guess
-from attnviz.ui.lesson.numbers import MOST_TOKENS, Numbers, numbers_row
+from attnviz.ui.lesson.numbers import MOST_TOKENS, Numbers, numbers_row, pick
 from attnviz.ui.lesson.trail import trail
 from attnviz.ui.visit import Visit
 
@@ -87,7 +87,7 @@ def _curves(visit: Visit, step: Step, numbers: Numbers, best: tuple[int, int], t
             return
         _curve(visit, other, theta, ends, "previous")
         st.caption(step.say("previous", name=other.name, **_spread(other, theta)))
-        st.button(f"Take {other.name}", key="take-previous", on_click=_take, args=best)
+        st.button(f"Take {other.name}", key="take-previous", on_click=_take, args=(*best, numbers.cell))
 
 
 def _of_head(visit: Visit, numbers: Numbers, layer: int, head: int) -> Numbers:
@@ -149,7 +149,10 @@ def _curve(visit: Visit, numbers: Numbers, theta: float, ends: tuple[float, floa
     )
 
 
-def _take(layer: int, head: int) -> None:
+def _take(layer: int, head: int, cell: tuple[int, int] | None = None) -> None:
+    """Choose a head, and keep following that cell if there is one; else each head has a pair of its own."""
+    if cell is not None:
+        pick(cell)
     st.session_state.layer, st.session_state.head = layer, head
 
 

@@ -41,7 +41,7 @@ SMALLEST = 1e-4  # left end of the axis of gradients, in units of the median wit
 
 def draw(visit: Visit, step: Step) -> None:
     """Draw random numbers with and without the factor, and below them the chosen head's own."""
-    numbers_row(visit, sources=("random",), cell=False)
+    numbers_row(visit, sources=("random",), follow=())
     _width_slider()
     n_tokens, d, seed = (st.session_state[name] for name in ("rows", "width", "seed"))
     with half_the_cores():

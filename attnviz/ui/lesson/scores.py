@@ -39,7 +39,7 @@ def draw(visit: Visit, step: Step) -> None:
         **numbers.pair,
     )
     trail(numbers, "weight")
-    st.caption(step.say("click"))
+    st.caption(step.say("click_real" if numbers.real else "click"))
     left, right = st.columns(2, gap="medium")
     with left:
         _map(visit, numbers)

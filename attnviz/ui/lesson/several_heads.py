@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.contributions import looks_elsewhere
 from attnviz.core.several_heads import Cost, attention_cost, divisors, random_heads
-from attnviz.figures import component_bars, head_map, overview
+from attnviz.figures import component_bars, head_map, layer_overview
 from attnviz.figures.theme import number
 from attnviz.ui import cache, charts
 from attnviz.ui.charts import map_table
@@ -22,7 +22,8 @@ BIG = (4096, 32)  # width and heads of a layer in models of 7 billion weights
 
 def draw(visit: Visit, step: Step) -> None:
     """Draw random heads beside each other with what they cost, then two heads of the model's layer."""
-    numbers = numbers_row(visit, cell=st.session_state.source == "real")
+    real = st.session_state.source == "real"
+    numbers = numbers_row(visit, follow=("query",) if real else (), width="d_model")
     heads_box = _heads_box() if st.session_state.source == "random" else None
     costs = [attention_cost(len(numbers.q) if numbers else st.session_state.rows, *shape) for shape in ((4096, 1), BIG)]
     guess(step, one=_mega(costs[0]), many=_mega(costs[1]), matrices=costs[1].score_matrices)
@@ -40,7 +41,9 @@ def _heads_box() -> int:
         chosen.heads = max(n for n in possible if n <= chosen.heads)
     if len(possible) == 1:
         return 1
-    return st.select_slider("Heads h, each with d / h components", possible, key="heads", persist_state="session")
+    return st.select_slider(
+        "Heads h, each with d = d_model / h components", possible, key="heads", persist_state="session"
+    )
 
 
 def _random(visit: Visit, step: Step, n_heads: int) -> None:
@@ -48,15 +51,9 @@ def _random(visit: Visit, step: Step, n_heads: int) -> None:
     key = ("random heads", n_tokens, width, n_heads, seed)
     output, weights = cache.results().get(key, lambda: random_heads(n_tokens, width, n_heads, seed))
     st.markdown(step.say("shapes", n_tokens=n_tokens, width=width, n_heads=n_heads, part=width // n_heads))
-    thumbnails = np.where(np.tri(n_tokens, dtype=bool), weights, np.nan)[None]  # (1, heads, queries, keys)
-    figure = overview(
-        thumbnails,
-        [0],
-        across="heads",
-        title=f"{n_heads} score matrices, one a head" if n_heads > 1 else "One score matrix",
-        theme=visit.theme,
-        height=110 + min(320, 1200 // n_heads),
-    )
+    thumbnails = np.where(np.tri(n_tokens, dtype=bool), weights, np.nan)  # (heads, queries, keys)
+    title = f"Weights of {n_heads} heads" if n_heads > 1 else "Weights of one head"
+    figure = layer_overview(thumbnails, title=title, theme=visit.theme)
     labels = [f"token {index}" for index in range(n_tokens)]
     table = {"head": np.repeat(np.arange(n_heads), n_tokens), "query": labels * n_heads}
     keys = {label: weights[..., index].ravel().round(4) for index, label in enumerate(labels)}

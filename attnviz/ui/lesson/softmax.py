@@ -32,7 +32,7 @@ def draw(visit: Visit, step: Step) -> None:
     columns = weights.sum(axis=0)
     best = int(columns.argmax())
     guess(step, n=len(weights), largest=float(columns[best]), key=numbers.key_labels[best], least=float(columns.min()))
-    trail(numbers, "weight")
+    trail(numbers, "weight", weight="weight" if heat == 1 else "weight (at τ = 1)")
     left, right = st.columns(2, gap="medium")
     with left:
         _row(visit, step, numbers, weights, heat)
@@ -85,7 +85,7 @@ def _row(visit: Visit, step: Step, numbers: Numbers, weights: NDArray[np.floatin
     power = float(np.exp(shifted[numbers.cell[1]]))
     share = float(weights[row][numbers.cell[1]])
     st.caption(step.say("followed", power=power, total=float(np.exp(shifted).sum()), share=share, **numbers.pair))
-    gradient = float(jacobian_norm(weights[row][None])[0])
+    gradient = float(jacobian_norm(weights[row][None])[0]) / heat  # a score is divided by it before the softmax
     st.caption(step.say("row", gradient=gradient), help=step.say("jacobian"))
 
 

@@ -10,7 +10,14 @@ from attnviz.ui.lesson.numbers import Numbers
 STAGES = ("sizes", "product", "score", "weight", "value", "logit")
 
 
-def trail(numbers: Numbers, here: str, *, value: float | None = None, logit: tuple[str, float] | None = None) -> None:
+def trail(
+    numbers: Numbers,
+    here: str,
+    *,
+    value: float | None = None,
+    logit: tuple[str, float] | None = None,
+    weight: str = "weight",
+) -> None:
     """Show the stages of the followed number up to this step's.
 
     Args:
@@ -18,16 +25,19 @@ def trail(numbers: Numbers, here: str, *, value: float | None = None, logit: tup
         here: the last of `STAGES` that is shown; it is the step's own.
         value: size of weight times value, for the stage "value".
         logit: the next word and what the cell adds to its logit, for the stage "logit".
+        weight: what the stage "weight" is called.
     """
     query, key = (plain(f"{label} ({at})") for label, at in zip(numbers.pair.values(), numbers.cell, strict=True))
-    parts = [f"{name} **{text}**" for name, text in _stages(numbers, here, value, logit)]
+    parts = [f"{name} **{text}**" for name, text in _stages(numbers, here, value, logit, weight)]
     between = " :gray[and] " if here == "sizes" else " :gray[→] "
     if here != "sizes":
         parts[-1] = f":violet-background[{parts[-1]}]"
     st.markdown(f"**Followed:** {query} → {key} :gray[·] " + between.join(parts))
 
 
-def _stages(numbers: Numbers, here: str, value: float | None, logit: tuple[str, float] | None) -> list[tuple[str, str]]:
+def _stages(
+    numbers: Numbers, here: str, value: float | None, logit: tuple[str, float] | None, weight: str
+) -> list[tuple[str, str]]:
     query, key = numbers.cell
     q, k = numbers.q[query], numbers.k[key]
     if here == "sizes":
@@ -37,7 +47,7 @@ def _stages(numbers: Numbers, here: str, value: float | None, logit: tuple[str, 
     if last >= STAGES.index("score"):
         stages.append(("score", number(numbers.scores[numbers.row, key])))
     if last >= STAGES.index("weight"):
-        stages.append(("weight", f"{numbers.weights[numbers.row, key]:.3f}"))
+        stages.append((weight, f"{numbers.weights[numbers.row, key]:.3f}"))
     if last >= STAGES.index("value") and value is not None:
         stages.append(("size of weight × value", number(value)))
     if logit is not None:

@@ -53,8 +53,9 @@ def _cost(scene: Scene, theme: str) -> tuple[Slide, Numbers]:
     ]
     one = layer_cost(shape, 1)
     mark = Mark(meeting, meeting * (one.projections + one.mlp), f"equal at {meeting:,.0f} tokens")
-    slide = _curves(scene, theme, curves, y_name="multiply-adds", title=f"One layer of {name}", marks=[mark])
     at = layer_cost(shape, tokens)
+    marks = [mark] + [Mark(tokens, at.attention, f"{tokens:,} tokens", above=False)] * bool(scene.tokens)
+    slide = _curves(scene, theme, curves, y_name="multiply-adds", title=f"One layer of {name}", marks=marks)
     parts = {part: quantity(getattr(at, part)) for part in ("attention", "projections", "mlp")}
     return slide, {"meeting": meeting, "d_model": shape.d_model, "tokens": tokens, **parts}
 
@@ -67,9 +68,13 @@ def _step_cost(scene: Scene, theme: str) -> tuple[Slide, Numbers]:
         for cached, said in ((False, "without the cache"), (True, "with the KV cache"))
     ]
     title = f"One more token of {name}"
-    slide = _curves(scene, theme, curves, x_name="tokens so far", y_name="multiply-adds", title=title)
     one = step_cost(shape, 1, cache=True)
-    return slide, {"weights": quantity(one.total - one.attention), "pair": one.attention}
+    weights = one.total - one.attention
+    equal = weights / one.attention
+    inside = lengths[0] <= equal <= lengths[-1]
+    marks = [Mark(equal, 2 * weights, f"half is attention at {equal:,.0f} tokens")] if inside else []
+    slide = _curves(scene, theme, curves, x_name="tokens so far", y_name="multiply-adds", title=title, marks=marks)
+    return slide, {"weights": quantity(weights), "pair": one.attention}
 
 
 def _scores_memory(scene: Scene, theme: str) -> tuple[Slide, Numbers]:
@@ -81,7 +86,11 @@ def _scores_memory(scene: Scene, theme: str) -> tuple[Slide, Numbers]:
     held = {f"{layers} layers, as in training": layers, "one layer": 1}
     curves = [Curve(said, lengths, [score_bytes(int(s), heads, n, size) for s in lengths]) for said, n in held.items()]
     title = f"Score matrices of {heads} heads, {size} bytes a number"
-    slide = _curves(scene, theme, curves, unit="bytes", y_name="bytes", title=title)
+    marks = [
+        Mark(tokens, score_bytes(tokens, heads, n, size), quantity(score_bytes(tokens, heads, n, size), "bytes"))
+        for n in sorted({1, layers})
+    ]
+    slide = _curves(scene, theme, curves, unit="bytes", y_name="bytes", title=title, marks=marks)
     sizes = {name: quantity(score_bytes(tokens, heads, n, size), "bytes") for name, n in _held(layers)}
     return slide, {**sizes, "tokens": tokens, "heads": heads, "layers": layers, "bytes": size}
 

@@ -22,8 +22,10 @@ from attnviz.ui.talk.numbers import word_ids
 from attnviz.ui.talk.stage import GAP, HEIGHT, LABEL, LARGE, MOST_MAPPED, WIDTH, Slide, Stage
 
 HALF = (WIDTH - GAP) // 2
+MOST_NAMED = 3  # heads
 NARROWEST = 360  # px: with less, no bars stand beside a map
 N_GUESSES = 5
+N_COMPARED = 3  # before and after side by side: more bars would be lower than their numbers
 COMMON: dict[str, Any] = {"label_size": LARGE, "height": HEIGHT}
 
 
@@ -42,7 +44,7 @@ def _map(stage: Stage) -> Slide:
 def _before_after(stage: Stage) -> Slide:
     part = stage.window(len(stage.rest.tokens), MOST_MAPPED)
     before = _one_map(stage, stage.rest, None, part, "before")
-    after = _one_map(stage, stage.after, stage.picture, part, action(stage))
+    after = _one_map(stage, stage.after, stage.picture, part, action(stage.scene.switches))
     return Slide((before, after), _outside_map(stage, part))
 
 
@@ -132,8 +134,8 @@ def _products(stage: Stage) -> Slide:
 
 def _next(stage: Stage) -> Slide:
     changed = stage.after is not stage.rest
-    after = stage.after.next_tokens(N_GUESSES) if changed else None
-    return _next_words(stage, stage.rest.next_tokens(N_GUESSES), after)
+    n = N_COMPARED if changed else N_GUESSES
+    return _next_words(stage, stage.rest.next_tokens(n), stage.after.next_tokens(n) if changed else None)
 
 
 def _two_words(stage: Stage) -> Slide:
@@ -151,9 +153,9 @@ def _two_words(stage: Stage) -> Slide:
 
 def _next_words(stage: Stage, before: list[tuple[str, float]], after: list[tuple[str, float]] | None) -> Slide:
     figure = next_token_bars(
-        before,
-        after,
-        names=("as the model is", action(stage)),
+        _seen(before),
+        None if after is None else _seen(after),
+        names=("as the model is", action(stage.scene.switches)),
         title="What comes next",
         theme=stage.theme,
         **COMMON,
@@ -161,9 +163,20 @@ def _next_words(stage: Stage, before: list[tuple[str, float]], after: list[tuple
     return Slide((on_slide(figure, WIDTH, HEIGHT, titled=False),))
 
 
-def action(stage: Stage) -> str:
-    """Return in a few words what is switched."""
-    switches = stage.scene.switches
+def _seen(candidates: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Say of labels that are dots alone that they are spaces, since nobody in the last row would know."""
+    names = {"·": "· (space)"}
+    return [(names.get(label, label), probability) for label, probability in candidates]
+
+
+def action(switches: Switches) -> str:
+    """Return in a few words what is switched.
+
+    >>> action(Switches(ablate=frozenset({(16, 0)})))
+    'L16 H0 off'
+    """
+    if len(switches.ablate) > MOST_NAMED:
+        return f"{len(switches.ablate)} heads off"
     if switches.ablate:
         return ", ".join(f"L{layer} H{head}" for layer, head in sorted(switches.ablate)) + " off"
     if not switches.scaled:

@@ -1,15 +1,55 @@
 """The numbers that a caption may name, worked out from what its picture is drawn from."""
 
+import math
+from string import Formatter
 from typing import Any
 
 import numpy as np
 
+from attnviz.core.deck import Scene
 from attnviz.core.measures import first_token_weight, induction_score, previous_token_score
 from attnviz.core.products import fewest_products
 from attnviz.core.saturation import saturation_report
 from attnviz.core.trace import Trace
 from attnviz.ui import cache
 from attnviz.ui.talk.stage import Stage
+
+STRIPED = ("map", "before_after")
+COST_NAMES: dict[str, tuple[str, ...]] = {  # pictures without a model
+    "cost": ("meeting", "d_model", "tokens", "attention", "projections", "mlp"),
+    "step_cost": ("weights", "pair"),
+    "scores_memory": ("one_layer", "all_layers", "tokens", "heads", "layers", "bytes"),
+    "link": (),
+}
+CELL, WORDS, ALWAYS = "query and key lines", "word and rival lines", ""
+NEEDS = {  # names of numbers in captions, and what a scene must have for them
+    **dict.fromkeys(("first", "previous", "next", "chance", "chance_after", "rank_after"), ALWAYS),
+    **dict.fromkeys(("weight", "weight_after", "product", "score", "few", "width"), CELL),
+    **dict.fromkeys(("lead", "lead_after", "ratio", "ratio_after"), WORDS),
+    **dict.fromkeys(("stripe", "stripe_after"), "the picture “map” or “before_after”"),
+    **dict.fromkeys(("saturated", "saturated_after"), "the picture “saturation”"),
+}
+
+
+def check_caption(scene: Scene) -> None:
+    """Check the names in a scene's caption without running its model.
+
+    Raises:
+        ValueError: it names a number that no such scene has; the text of the error says what the number needs.
+    """
+    met = {
+        ALWAYS: True,
+        CELL: bool(scene.query or scene.query_at is not None) and bool(scene.key or scene.key_at is not None),
+        WORDS: bool(scene.word and scene.rival),
+        NEEDS["stripe"]: scene.picture in STRIPED,
+        NEEDS["saturated"]: scene.picture == "saturation",
+    }
+    known = COST_NAMES.get(scene.picture, tuple(NEEDS))
+    for _, name, _, _ in Formatter().parse(scene.caption):
+        if name is not None and name not in known:
+            raise ValueError(f"there is no {{{name}}} in this picture, only {', '.join(known) or 'no number'}")
+        if name in NEEDS and not met[NEEDS[name]]:
+            raise ValueError(f"{{{name}}} needs {NEEDS[name]}")
 
 
 def numbers(stage: Stage) -> dict[str, Any]:
@@ -26,7 +66,7 @@ def numbers(stage: Stage) -> dict[str, Any]:
         found |= _of_next(rest, stage.after)
         if scene.word and scene.rival:
             found |= _lead(stage)
-    if scene.picture in ("map", "before_after") and stage.cell is not None:
+    if scene.picture in STRIPED:
         found |= _stripe(stage)
     if scene.picture == "saturation":
         report = saturation_report(rest, "all", None, None, part=rest.parts[0])
@@ -67,7 +107,7 @@ def _of_next(rest: Trace, after: Trace) -> dict[str, Any]:
     before, now = rest.next_probabilities(), after.next_probabilities()
     best = int(before.argmax())
     return {
-        "next": rest.label_of(best).lstrip("·"),
+        "next": rest.label_of(best).lstrip("·") or "a space",
         "chance": _percent(before[best]),
         "chance_after": _percent(now[best]),
         "rank_after": int((now > now[best]).sum()) + 1,
@@ -75,10 +115,16 @@ def _of_next(rest: Trace, after: Trace) -> dict[str, Any]:
 
 
 def _lead(stage: Stage) -> dict[str, float]:
-    """Return the logit of the scene's word minus that of its rival, at rest and under the switches."""
+    """Return the logit of the scene's word minus that of its rival, at rest and under the switches.
+
+    The exponentials are how many times as likely as its rival the word is.
+    """
     one, other = word_ids(stage)
     before, after = (trace.next_logits for trace in (stage.rest, stage.after))
-    return {"lead": float(before[one] - before[other]), "lead_after": float(after[one] - after[other])}
+    leads = {"": float(before[one] - before[other]), "_after": float(after[one] - after[other])}
+    return {f"lead{when}": lead for when, lead in leads.items()} | {
+        f"ratio{when}": math.exp(lead) for when, lead in leads.items()
+    }
 
 
 def _stripe(stage: Stage) -> dict[str, float]:

@@ -6,6 +6,7 @@ from attnviz.core.deck import Deck, deck_text, read_deck
 from attnviz.ui import state
 from attnviz.ui.components.talk import keep_text
 from attnviz.ui.controls import as_sentence
+from attnviz.ui.talk.numbers import check_caption
 from attnviz.ui.talk.saving import scene_of_page
 from attnviz.ui.visit import Visit
 
@@ -39,14 +40,38 @@ def edit_own(deck: Deck) -> None:
         with st.form("edit-deck", border=False):
             st.caption('A scene may also have lines such as question = "…", notes = "…", minutes = 2.')
             text = st.text_area("The deck as TOML", deck_text(deck), height=400)
-            if st.form_submit_button("Apply"):
-                try:
-                    set_own_deck(read_deck(text))
-                except ValueError as error:
-                    st.error(as_sentence(str(error)))
-                else:
-                    st.rerun()
+            with st.container(horizontal=True, vertical_alignment="center"):
+                applied = st.form_submit_button("Apply")
+                if st.session_state.pop("deck-applied", False):
+                    st.markdown("Applied: prepare the scenes again to see the changes.")
+            if applied:
+                _apply(text)
         st.button("Empty the deck", key="empty-deck", on_click=set_own_deck, args=(EMPTY,))
+
+
+def _apply(text: str) -> None:
+    try:
+        deck = read_deck(text)
+        check_captions(deck)
+    except ValueError as error:
+        st.error(as_sentence(str(error)))
+        return
+    set_own_deck(deck)
+    st.session_state["deck-applied"] = True
+    st.rerun()
+
+
+def check_captions(deck: Deck) -> None:
+    """Check the names of numbers in all captions.
+
+    Raises:
+        ValueError: a caption names a number that its scene can't have; the scene is named.
+    """
+    for number, scene in enumerate(deck.scenes, 1):
+        try:
+            check_caption(scene)
+        except ValueError as error:
+            raise ValueError(f"scene {number}: the caption of “{scene.title}”: {error}") from error
 
 
 def save_button(visit: Visit | None) -> None:

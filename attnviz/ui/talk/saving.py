@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from attnviz.core.deck import Scene
@@ -11,10 +12,15 @@ from attnviz.core.switches import Switches
 from attnviz.core.trace import Trace
 from attnviz.ui.lesson.numbers import real_numbers
 from attnviz.ui.pronouns.question import Question
+from attnviz.ui.talk.head_pictures import action
 from attnviz.ui.talk.places import name_token
 from attnviz.ui.visit import Visit
 
 WITHOUT_PICTURE = "A talk has no picture of this part of the page."
+SAME_MAP = (
+    "A talk has nothing to show here: these switches leave the map of {name} as it is, "
+    "and this model predicts no next token."
+)
 
 
 def scene_of_page(page: str, visit: Visit | None) -> Scene:
@@ -40,13 +46,23 @@ def scene_of_page(page: str, visit: Visit | None) -> Scene:
 
 
 def explore_scene(visit: Visit) -> Scene:
-    """Return the visitor's picture as a scene: the map, before and after if something is switched."""
+    """Return the visitor's picture as a scene: the map, before and after if something is switched.
+
+    Switches that leave the map as it is, as a head that is off leaves its own, make a scene of the next tokens.
+
+    Raises:
+        ValueError: the map stays as it is, and the model predicts no next token.
+    """
     switched = visit.switched
+    if switched and _same_map(visit):
+        if not visit.info.predicts:
+            raise ValueError(SAME_MAP.format(name=visit.name))
+        return replace(_next_scene(visit), title=f"What comes next: {action(visit.switches)}")
     query, key = st.session_state.query, st.session_state.key
     scene = replace(
         _scene(visit),
-        title=f"{visit.name}: who looks at whom",
-        caption="This head, before and after." if switched else "Where this head looks.",
+        title=f"{visit.name}: " + (f"before and after, {action(visit.switches)}" if switched else "who looks at whom"),
+        caption=f"{visit.name}, before and after." if switched else "Where this head looks.",
         picture="before_after" if switched else "map",
         switches=visit.switches if switched else Switches(),
         whole_pass=visit.in_pass or not switched,
@@ -54,8 +70,15 @@ def explore_scene(visit: Visit) -> Scene:
     n_tokens = len(visit.rest.tokens)
     if query is None or key is None or max(query, key) >= n_tokens:
         return scene
-    said = "" if switched else _weight_of(visit.rest, query, key)
-    return replace(scene, **_cell(visit.rest, query, key), caption=said or scene.caption)
+    said = _weights_of(visit.rest, query, key) if switched else _weight_of(visit.rest, query, key)
+    return replace(scene, **_cell(visit.rest, query, key), caption=said)
+
+
+def _same_map(visit: Visit) -> bool:
+    """Return whether a whole pass under the switches leaves the selected head's map as it is."""
+    before = visit.rest.weights(visit.layer, visit.head, part=visit.part)
+    after = visit.after.weights(visit.layer, visit.head, part=visit.part, switches=visit.picture)
+    return visit.in_pass and np.allclose(before, after, atol=1e-6)
 
 
 def pronoun_scene(visit: Visit, question: Question) -> Scene:
@@ -88,6 +111,22 @@ def lesson_scene(visit: Visit) -> Scene:
     return replace(scene, **LESSON[chosen.step](scene, visit, _weight_of(visit.rest, *numbers.cell)))
 
 
+def _mask_scene(visit: Visit) -> dict[str, Any]:
+    """Point at the cell above the diagonal with the most weight without the mask: a row before the last."""
+    switches = Switches(causal=not visit.rest.causal(visit.layer))
+    free = Switches(causal=False)
+    ahead = np.triu(visit.rest.weights(visit.layer, visit.head, switches=free), 1)
+    query, key = (int(place) for place in np.unravel_index(ahead.argmax(), ahead.shape))
+    return {
+        "title": "With the causal mask, and without",
+        "picture": "before_after",
+        "caption": _weights_of(visit.rest, query, key) + " Each row shares its weight among the tokens it may see.",
+        "switches": switches,
+        "whole_pass": False,
+        **_cell(visit.rest, query, key),
+    }
+
+
 def _other_head(visit: Visit) -> int:
     other = st.session_state.get("other-box", st.session_state.other)
     return other if other is not None and other != visit.head else (visit.head + 1) % visit.info.n_heads
@@ -104,19 +143,8 @@ LESSON: dict[str, Callable[[Scene, Visit, str], dict[str, Any]]] = {
         "picture": "saturation",
         "caption": "Above 0.99: {saturated} of rows, without the factor {saturated_after}.",
     },
-    "mask": lambda scene, visit, weight: {
-        "title": "With the causal mask, and without",
-        "picture": "before_after",
-        "caption": "The same scores: a row shares its weight among the tokens that it may see.",
-        "switches": Switches(causal=False),
-        "whole_pass": False,
-    },
+    "mask": lambda scene, visit, weight: _mask_scene(visit),
     "softmax": lambda scene, visit, weight: {"title": "The softmax makes shares", "picture": "row", "caption": weight},
-    "weighted_sum": lambda scene, visit, weight: {
-        "title": "What the values are weighted with",
-        "picture": "row",
-        "caption": weight,
-    },
     "several_heads": lambda scene, visit, weight: {
         "title": "Two heads, one query",
         "picture": "rows",
@@ -132,11 +160,16 @@ LESSON: dict[str, Callable[[Scene, Visit, str], dict[str, Any]]] = {
 
 
 def generate_scene(visit: Visit) -> Scene:
-    """Return the text as far as it is written as a scene: what comes next."""
+    """Return the choice that the page shows as a scene: the text up to it, and what may come next."""
     writing = st.session_state.get("continuation")
     if st.session_state.writing_topic != "steps" or writing is None or not visit.info.predicts:
         raise ValueError(WITHOUT_PICTURE)
-    written = "".join(step.token.text for step in writing.steps[: st.session_state.written])
+    n_before = max(0, st.session_state.written - 1)  # the choice on the screen is the one that wrote the last token
+    return _next_scene(visit, "".join(step.token.text for step in writing.steps[:n_before]))
+
+
+def _next_scene(visit: Visit, written: str = "") -> Scene:
+    """Return what comes next after the visitor's text and what was written behind it, as a scene."""
     switched = visit.switched and visit.in_pass
     return replace(
         _scene(visit),
@@ -190,6 +223,10 @@ def _cell(trace: Trace, query: int, key: int) -> dict[str, Any]:
 def _weight_of(trace: Trace, query: int, key: int) -> str:
     one, other = (_braced(trace.tokens[token].text.strip() or trace.tokens[token].label) for token in (query, key))
     return f"{{weight:.2f}} of the attention of “{one}” goes to “{other}”."
+
+
+def _weights_of(trace: Trace, query: int, key: int) -> str:
+    return _weight_of(trace, query, key).replace("{weight:.2f}", "{weight:.2f} → {weight_after:.2f}")
 
 
 def _braced(word: str) -> str:
