@@ -62,6 +62,7 @@ def _set_talking(on: bool) -> None:
 
 
 st.subheader("Talk", anchor=False)
+st.caption("A deck brings its own texts, models and switches: what stands above and beside acts on other pages.")
 keep_own_deck()
 deck = chosen_deck()
 if deck.scenes:

@@ -537,7 +537,7 @@ def test_work_that_fails_says_why(open_page: Open, monkeypatch: pytest.MonkeyPat
     upload(visitor, *lines(4))
     visitor.press("measure-heads")
     visitor.wait_for("measure-heads")
-    assert visitor.crashes() == [] and "none of the 4 items can be measured." in visitor.notes()
+    assert visitor.crashes() == [] and "None of the 4 items can be measured." in visitor.notes()
 
 
 # --- does the head matter ---
