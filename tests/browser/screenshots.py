@@ -17,6 +17,8 @@ def main() -> None:
         open_page(browser, address).close()  # loads the model and scores the reference texts
         for scheme in ("light", "dark"):
             page = open_page(browser, address, color_scheme=scheme)
+            page.set_viewport_size({"width": 1400, "height": 1180})  # the whole map
+            page.wait_for_timeout(1000)
             page.screenshot(path=ASSETS / f"explore-{scheme}.png")
             page.close()
         browser.close()
