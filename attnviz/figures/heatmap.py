@@ -165,17 +165,19 @@ def first_column_share(weights: ArrayLike, allowed: ArrayLike | None = None) -> 
 
 
 def beyond_colours(values: NDArray[np.floating], low: float, high: float) -> list[str]:
-    """Return a note that says how many cells lie beyond the colour bar; none if no cell does.
+    """Return a note that says how many cells lie beyond the colour bar, and how far; none if no cell does.
 
     >>> beyond_colours(np.array([[-3.0, 1.0]]), -2, 2)
-    ['1 cell lies beyond the ends of the bar.']
+    ['1 cell lies beyond the ends of the bar, at −3.']
     """
     room = 1e-5 * (high - low)  # float32 and float64 may round an end of the bar apart
-    n_beyond = int(np.count_nonzero((values < low - room) | (values > high + room)))
-    if not n_beyond:
+    beyond = values[(values < low - room) | (values > high + room)]
+    if not beyond.size:
         return []
-    cells = "1 cell lies" if n_beyond == 1 else f"{n_beyond} cells lie"
-    return [f"{cells} beyond the ends of the bar."]
+    farthest = number(beyond[np.argmax(np.abs(beyond))])
+    if beyond.size == 1:
+        return [f"1 cell lies beyond the ends of the bar, at {farthest}."]
+    return [f"{beyond.size} cells lie beyond the ends of the bar, the farthest at {farthest}."]
 
 
 def _check_choice(kind: str, scale: str) -> None:

@@ -93,12 +93,12 @@ def test_components_are_coloured_round_0():
 
 
 def test_cells_beyond_the_colours_are_counted():
-    vectors, beyond = [[1.0, -3.0, 2.0]], "2 cells lie beyond the ends of the bar."
+    vectors, beyond = [[1.0, -3.0, 2.0]], "2 cells lie beyond the ends of the bar, the farthest at −3."
     cells = component_map(vectors, ["a"], value_range=1.5)
     assert list(cells.layout.meta["notes"]) == [beyond] and beyond in cells.layout.meta["alt"]
     assert not component_map(vectors, ["a"]).layout.meta["notes"]
     weights = head_map(vectors, ["a"], list("bcd"), kind="difference", value_range=(-2.5, 2.5))
-    assert list(weights.layout.meta["notes"]) == ["1 cell lies beyond the ends of the bar."]
+    assert list(weights.layout.meta["notes"]) == ["1 cell lies beyond the ends of the bar, at −3."]
     assert not head_map(vectors, ["a"], list("bcd"), kind="difference").layout.meta["notes"]
 
 
