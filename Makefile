@@ -22,7 +22,7 @@ app: $(VENV)/.installed-app ## open attnviz in the browser (another port: make a
 
 test: $(VENV)/.installed-dev ## run the tests and doctests (some of them: make test ARGS="-k softmax")
 	@echo "attnviz: running the tests"
-	@$(BIN)/python -m pytest $(if $(CI),-n 3 --dist loadfile) $(ARGS)
+	@$(BIN)/python -m pytest $(if $(CI),-n 2 --dist loadfile) $(ARGS)
 
 check: $(VENV)/.installed-dev ## look at layout, lint and annotations, change nothing
 	@echo "attnviz: checking layout, lint and annotations"
