@@ -120,8 +120,9 @@ def test_step_back_to_start_and_the_head_boxes(open_page: Open, smollm2: Any) ->
 def test_arrow_keys_step_unless_something_else_takes_them(open_page: Open, steps: list[Step]) -> None:
     page = open_page()
     counts = []
-    for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
+    for key, url in (("ArrowRight", "written=1"), ("ArrowRight", "written=2"), ("ArrowLeft", "written=1")):
         page.keyboard.press(key)
+        page.wait_for_url(f"**{url}*")
         rest(page)
         counts.append(written(page))
     assert counts == [1, 2, 1]
