@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.figures.axes import positions, token_axis
-from attnviz.figures.heatmap import MAX_SIDE, beyond_colours
+from attnviz.figures.heatmap import MAX_SIDE, beyond, beyond_colours
 from attnviz.figures.marks import row_outline
 from attnviz.figures.theme import Settings, colour_bar, finish, number, theme_of
 
@@ -31,8 +31,8 @@ def component_map(
     Args:
         vectors: (tokens, components), finite.
         labels: text of each token; may repeat.
-        value_range: the largest coloured size, on both sides of 0; None: the largest there is. A note counts the
-            cells beyond it.
+        value_range: the largest coloured size, on both sides of 0; None: the largest there is. The colour bar marks an
+            end with values beyond it, and `how_to_read` counts them.
         bar_title: what the colours measure.
         row_title: what the rows are.
         start: index in the text of the first token.
@@ -59,7 +59,7 @@ def component_map(
             zmin=-largest,
             zmax=largest,
             colorscale=look.signed,
-            colorbar=colour_bar(bar_title, label_size, -largest, largest),
+            colorbar=colour_bar(bar_title, label_size, -largest, largest, beyond=beyond(values, -largest, largest)),
             hovertemplate="%{y} (%{y:d}), component %{x}: %{z:+.3~g}<extra></extra>",
         )
     )
@@ -81,7 +81,7 @@ def component_map(
         "colour between them is 0.",
         label_size=label_size,
         height=height or needed,
-        notes=beyond_colours(values, -largest, largest),
+        asides=beyond_colours(values, -largest, largest),
         top=4 * label_size,
     )
 

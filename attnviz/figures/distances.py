@@ -68,7 +68,10 @@ def distance_curve(
         )
     layout: Settings = {
         "showlegend": average is not None or marked is not None,
-        "xaxis": {"title": {"text": "distance in tokens, the query later"}, "range": [-0.5, len(rows[0]) - 0.5]}
+        "xaxis": {
+            "title": {"text": "distance in tokens, if they stood so far apart"},
+            "range": [-0.5, len(rows[0]) - 0.5],
+        }
         | {"showline": True}
         | _FIXED,
         "yaxis": {"title": {"text": escape(value_name)}, "showgrid": True}

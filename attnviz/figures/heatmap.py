@@ -103,7 +103,8 @@ def head_map(
         kind: what the numbers are.
         scale: how weights become colours: "linear"; "sqrt", which tells small weights apart; or "without_first", which
             hatches the column of the text's first token, where heads rest, and fits the colours to the other columns.
-        value_range: lowest and highest coloured value; None: as said above. A note counts the cells beyond it.
+        value_range: lowest and highest coloured value; None: as said above. The colour bar marks an end with values
+            beyond it, and `how_to_read` counts them.
         query_start: index in the text of the first row, when this is a part of a map.
         key_start: index in the text of the first column.
         highlight_query: index in the text of a query whose row gets a thin outline.
@@ -128,7 +129,9 @@ def head_map(
     drawn = _checked_map(weights, query_labels, key_labels, allowed, unpaired, kind, scale, query_start, key_start)
     look = theme_of(theme)
     low, high = value_range or _default_range(drawn)
-    bar = colour_bar(bar_title or _BAR_TITLES[kind], label_size, low, high, by_root=scale == "sqrt")
+    signed = kind != "weights"
+    ends = {"beyond": beyond(drawn.values, low, high)} if signed else {}
+    bar = colour_bar(bar_title or _BAR_TITLES[kind], label_size, low, high, by_root=scale == "sqrt", **ends)
     figure = go.Figure(_traces(drawn, look, low, high, bar))
     layout: Settings = square_cells(
         token_axis(key_labels, start=key_start, title=KEY_AXIS, max_labels=max_labels),
@@ -136,8 +139,9 @@ def head_map(
     )
     layout |= {"shapes": _shapes(drawn, look, highlight_query, marked, forbidden)}
     layout |= {"plot_bgcolor": look.masked, "dragmode": "zoom"}
-    notes = _notes(drawn, low, high)
-    texts: Settings = {"title": title, "alt": _alt(drawn, title), "how_to_read": _READING[kind], "notes": notes}
+    notes, asides = _notes(drawn, low, high), beyond_colours(drawn.values, low, high) if signed else []
+    texts: Settings = {"title": title, "alt": _alt(drawn, title), "how_to_read": _READING[kind]}
+    texts |= {"notes": notes, "asides": asides}
     needed = 680 + 20 * max(0, label_size - 13)
     return finish(
         figure, layout, theme=look, label_size=label_size, height=height or needed, top=4 * label_size, **texts
@@ -164,20 +168,35 @@ def first_column_share(weights: ArrayLike, allowed: ArrayLike | None = None) -> 
     return float(shares.mean()) if shares.size else float("nan")
 
 
+def beyond(values: NDArray[np.floating], low: float, high: float) -> tuple[bool, bool]:
+    """Return whether values lie below the colour bar, and above it.
+
+    >>> beyond(np.array([[-3.0, 1.0]]), -2, 2)
+    (True, False)
+    """
+    below, above = _outside(values, low, high)
+    return bool(below.any()), bool(above.any())
+
+
 def beyond_colours(values: NDArray[np.floating], low: float, high: float) -> list[str]:
-    """Return a note that says how many cells lie beyond the colour bar, and how far; none if no cell does.
+    """Return a sentence that says how many cells lie beyond the colour bar, and how far; none if no cell does.
 
     >>> beyond_colours(np.array([[-3.0, 1.0]]), -2, 2)
-    ['1 cell lies beyond the ends of the bar, at −3.']
+    ['1 cell lies beyond the ends of the colour bar, at −3.']
     """
-    room = 1e-5 * (high - low)  # float32 and float64 may round an end of the bar apart
-    beyond = values[(values < low - room) | (values > high + room)]
-    if not beyond.size:
+    below, above = _outside(values, low, high)
+    outside = values[below | above]
+    if not outside.size:
         return []
-    farthest = number(beyond[np.argmax(np.abs(beyond))])
-    if beyond.size == 1:
-        return [f"1 cell lies beyond the ends of the bar, at {farthest}."]
-    return [f"{beyond.size} cells lie beyond the ends of the bar, the farthest at {farthest}."]
+    farthest = number(outside[np.argmax(np.abs(outside))])
+    if outside.size == 1:
+        return [f"1 cell lies beyond the ends of the colour bar, at {farthest}."]
+    return [f"{outside.size} cells lie beyond the ends of the colour bar, the farthest at {farthest}."]
+
+
+def _outside(values: NDArray[np.floating], low: float, high: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    room = 1e-5 * (high - low)  # float32 and float64 may round an end of the bar apart
+    return values < low - room, values > high + room
 
 
 def _check_choice(kind: str, scale: str) -> None:
@@ -295,8 +314,6 @@ def _notes(drawn: _Map, low: float, high: float) -> list[str]:
         notes.append("Colours follow the square root of the weight, so that small weights show.")
     if drawn.kind == "difference" and not np.any(np.nan_to_num(drawn.values)):
         notes.append("The two maps are equal: every difference is 0.")
-    if drawn.kind != "weights":
-        notes += beyond_colours(drawn.values, low, high)
     if drawn.n_unpaired:
         notes.append(f"Grey as well: {drawn.n_unpaired} cells that only one map has.")
     if drawn.n_broken:

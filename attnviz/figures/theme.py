@@ -196,6 +196,7 @@ def finish(
     label_size: int,
     height: int,
     notes: Sequence[str] = (),
+    asides: Sequence[str] = (),
     top: int = 0,
 ) -> go.Figure:
     """Give a figure its layout, type, title, notes and description, and return it.
@@ -213,6 +214,7 @@ def finish(
         label_size: height of the labels in px, at least 12.
         height: of the whole figure in px.
         notes: sentences printed under the title, because the picture would mislead without them; also kept in the meta.
+        asides: sentences that the description and `how_to_read` end with, because the picture shows them by a sign.
         top: px to leave free between the titles and the drawing, for a colour bar or a legend.
 
     Raises:
@@ -228,12 +230,13 @@ def finish(
     heading: Settings = {"text": head, "font": {"size": title_size, "weight": 600}, "pad": {"t": pad}}
     if small:
         heading["subtitle"] = {"text": small, "font": {"size": label_size}}
+    meta = {"alt": " ".join([alt, *notes, *asides]), "how_to_read": " ".join([how_to_read, *asides])}
     figure.layout = layout | {
         "template": _template(theme, label_size),
         "height": height,
         "title": heading,
         "margin": {"l": 8, "r": 16, "t": round(titles) + top + 14, "b": 8},
-        "meta": {"alt": " ".join([alt, *notes]), "how_to_read": how_to_read, "notes": list(notes), "theme": theme.name},
+        "meta": meta | {"notes": list(notes), "theme": theme.name},
     }
     return figure
 
@@ -245,7 +248,15 @@ def on_page(figure: go.Figure) -> go.Figure:
     return copy
 
 
-def colour_bar(title: str, label_size: int, low: float, high: float, *, by_root: bool = False) -> Settings:
+def colour_bar(
+    title: str,
+    label_size: int,
+    low: float,
+    high: float,
+    *,
+    by_root: bool = False,
+    beyond: tuple[bool, bool] = (False, False),
+) -> Settings:
     """Return a colour bar that lies over the drawing, where it takes no width from the cells and fits a narrow page.
 
     Args:
@@ -254,17 +265,19 @@ def colour_bar(title: str, label_size: int, low: float, high: float, *, by_root:
         low: value at its left end, printed there, so that the bar states the range.
         high: value at its right end, printed there.
         by_root: the colours follow the square root of the value; prints more of the small values.
+        beyond: whether values lie below `low`, and above `high`: those ends get "≤" and "≥".
     """
     font = {"size": label_size}
     parts = (0, 0.1, 0.25, 0.5, 1) if by_root else (0, 0.5, 1)
     ticks = [float(low + (high - low) * part) for part in parts]
+    signs = ["≤ " * beyond[0], *[""] * (len(ticks) - 2), "≥ " * beyond[1]]
     return {
         "orientation": "h",
         "title": {"text": escape(title), "side": "top", "font": font},
         "tickfont": font,
         "tickmode": "array",
         "tickvals": ticks,
-        "ticktext": [number(tick) for tick in ticks],
+        "ticktext": [f"{sign}{number(tick)}" for sign, tick in zip(signs, ticks, strict=True)],
         "lenmode": "pixels",
         "len": 15 * label_size,
         "thickness": 12,

@@ -13,7 +13,7 @@ STEPS = {  # title, and a chart of its own
     "roles": ("1. Three roles", "roles-queries"),
     "scores": ("2. Scores", "lesson-scores"),
     "position": ("3. Position", "lesson-distance-own"),
-    "weighted_sum": ("7. Weighted sum", "lesson-stack"),
+    "weighted_sum": ("7. Weighted sum", "lesson-shares"),
     "several_heads": ("8. Several heads", "lesson-head-one"),
     "matches": ("9. Does it match?", "lesson-apart"),
 }
@@ -112,6 +112,7 @@ def test_position_follows_the_head_and_the_seed(open_step: Open) -> None:
     page = open_step("position")
     unfold(page, "The same words, shuffled", "lesson-shuffled")
     changes(page, "lesson-shuffled", lambda: widget(page, "seed").get_by_role("spinbutton").press("ArrowUp"))
+    page.get_by_role("button", name="Show the answer").click()
     changes(page, "lesson-distance-own", lambda: page.get_by_role("button", name="Take L16 H0").click())
     expect(page.get_by_text("L16 H0: the score over distance").first).to_be_visible()
     assert "layer=16&head=0" in page.url
@@ -119,6 +120,8 @@ def test_position_follows_the_head_and_the_seed(open_step: Open) -> None:
 
 def test_weighted_sum_follows_the_query(open_step: Open) -> None:
     page = open_step("weighted_sum")
+    page.get_by_role("button", name="Show the answer").click()
+    page.wait_for_selector(f"{plot('lesson-stack')} .main-svg")
     unfold(page, "How large that is", "lesson-likeness")
     for chart in ("lesson-stack", "lesson-likeness"):
         row = "·she (6)" if chart == "lesson-stack" else "·car (3)"

@@ -96,12 +96,14 @@ def test_the_code_is_the_source(open_step: Callable[..., Page], step: str) -> No
 
 def test_a_wider_head_makes_wider_scores_and_the_link_keeps_it(open_step: Callable[..., Page]) -> None:
     page = open_step("scaling", "width=64")
-    changes(page, "scores-random-without", lambda: slider(page, "width-slider").press("ArrowRight"))
-    expect(page.get_by_text("theory: √128 = 11.31")).to_be_visible()
-    assert "width=128" in page.url
+    for width in (96, 128):
+        changes(page, "scores-random-without", lambda: slider(page, "width-slider").press("ArrowRight"))
+        assert f"width={width}" in page.url
+    theory = page.get_by_text("in theory: √128 = 11.31")
+    expect(theory).to_be_visible()
     page.reload()
     page.wait_for_selector(f"{plot(FIRST['scaling'])} .main-svg")
-    expect(page.get_by_text("theory: √128 = 11.31")).to_be_visible()
+    expect(theory).to_be_visible()
 
 
 def test_without_the_factor_rows_saturate_more_with_the_width(open_step: Callable[..., Page]) -> None:
@@ -128,10 +130,13 @@ def test_another_last_word_and_random_numbers_change_the_masked_picture(open_ste
         box.press("Enter")
 
     changes(page, "mask-real-with", retype)
-    expect(page.get_by_text("could not drive trees")).to_be_visible()
+    expect(page.get_by_text("Weights with “trees” minus")).to_be_visible()
     assert "swap=trees" in page.url
     choose(page, "source", "random numbers")
     page.wait_for_selector(f"{plot('mask-change-with')} .main-svg")
+    rest(page)
+    page.get_by_role("button", name="Show the answer").click()
+    page.wait_for_selector(f"{plot('mask-change-without')} .main-svg")
     rest(page)
     changes(page, "mask-change-without", lambda: _type(page, "Seed", "5"))
     kept = np.array(page.evaluate(CELLS, plot("mask-change-with")), float)
@@ -152,6 +157,10 @@ def test_the_temperature_goes_from_argmax_to_equal_shares(open_step: Callable[..
         rows.append(bars(page, "softmax-row", 1))
     assert rows[0].max() > 0.999
     np.testing.assert_allclose(rows[1], 1 / 11, atol=0.01)
+    assert page.locator(plot("softmax-sums")).count() == 0
+    page.get_by_role("button", name="Show the answer").click()
+    page.wait_for_selector(f"{plot('softmax-sums')} .main-svg")
+    rest(page)
     np.testing.assert_allclose(bars(page, "softmax-sums", 0), 1, atol=1e-5)
     assert np.ptp(bars(page, "softmax-sums", 1)) > 0.5
     assert "heat=100" in page.url

@@ -93,13 +93,17 @@ def test_components_are_coloured_round_0():
 
 
 def test_cells_beyond_the_colours_are_counted():
-    vectors, beyond = [[1.0, -3.0, 2.0]], "2 cells lie beyond the ends of the bar, the farthest at −3."
+    vectors, beyond = [[1.0, -3.0, 2.0]], "2 cells lie beyond the ends of the colour bar, the farthest at −3."
     cells = component_map(vectors, ["a"], value_range=1.5)
-    assert list(cells.layout.meta["notes"]) == [beyond] and beyond in cells.layout.meta["alt"]
-    assert not component_map(vectors, ["a"]).layout.meta["notes"]
+    assert beyond in cells.layout.meta["alt"] and beyond in cells.layout.meta["how_to_read"]
+    assert cells.data[0].colorbar.ticktext == ("≤ −1.5", "0", "≥ 1.5")
+    whole = component_map(vectors, ["a"])
+    assert "beyond" not in whole.layout.meta["how_to_read"]
+    assert whole.data[0].colorbar.ticktext == ("−3", "0", "3")
     weights = head_map(vectors, ["a"], list("bcd"), kind="difference", value_range=(-2.5, 2.5))
-    assert list(weights.layout.meta["notes"]) == ["1 cell lies beyond the ends of the bar, at −3."]
-    assert not head_map(vectors, ["a"], list("bcd"), kind="difference").layout.meta["notes"]
+    assert "1 cell lies beyond the ends of the colour bar, at −3." in weights.layout.meta["how_to_read"]
+    assert weights.data[0].colorbar.ticktext == ("≤ −2.5", "0", "2.5")
+    assert "beyond" not in head_map(vectors, ["a"], list("bcd"), kind="difference").layout.meta["alt"]
 
 
 @pytest.mark.parametrize(

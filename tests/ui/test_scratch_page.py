@@ -30,12 +30,23 @@ THETA = 100000.0  # of SmolLM2's turns
 FOLDS = {  # what isn't told aloud
     "roles": ["roles-more"],
     "scores": ["scores-row"],
-    "position": ["position-shuffle"],
+    "position": ["position-turns", "position-shuffle"],
     "weighted_sum": ["weighted-sum-stream", "weighted-sum-word"],
     "several_heads": ["several-heads-writes"],
     "matches": ["matches-numbers"],
 }
-WORDS_A_MINUTE, SECONDS_A_PICTURE = 130, 20  # of a speaker
+LOOKS = {  # the pictures that aren't folded away; those of one kind, side by side, are one look
+    "roles": [("roles-queries", "roles-keys", "roles-values")],
+    "scores": [("lesson-scores",), ("lesson-products",)],
+    "position": [("lesson-distance-own", "lesson-distance-previous")],
+    "scaling": [("scores-random-without", "scores-random-with")],
+    "mask": [("mask-real-with", "mask-real-without")],
+    "softmax": [("softmax-row",), ("softmax-sums",)],
+    "weighted_sum": [("lesson-shares",), ("lesson-stack",)],
+    "several_heads": [("lesson-head-one", "lesson-head-other")],
+    "matches": [("lesson-apart",)],
+}
+WORDS_A_MINUTE, SECONDS_A_LOOK = 150, 15  # of a speaker
 
 
 @pytest.fixture
@@ -177,15 +188,19 @@ def test_going_to_explore_and_back_keeps_the_text_and_the_step(open_step: Any) -
         assert visitor.app.query_params == {"text": "The cat sat on it", "layer": "4", "step": "scores"}
 
 
-def test_the_lesson_is_short_enough_to_be_told(open_step: Any) -> None:
-    words, n_pictures = 0, 0
+def test_the_lesson_takes_ten_minutes_to_tell_with_its_answers(open_step: Any) -> None:
+    words, n_looks = 0, 0
     for name in NAMES:
-        main = open_step(name).app.main
+        visitor = open_step(name)
+        visitor.press(f"answer-{name}-button")
+        main = visitor.app.main
         told = [element.value for kind in ("markdown", "caption") for element in main.get(kind)]
-        words += sum(len(text.split()) for text in told if not text.startswith(("**Followed:**", "[Link", ":gray")))
-        n_pictures += len(main.get("plotly_chart"))
-    minutes = words / WORDS_A_MINUTE + n_pictures * SECONDS_A_PICTURE / 60
-    assert minutes < 13.5, (words, n_pictures)  # about 11 where pictures of one kind, side by side, are one look
+        told = [re.sub(r":[a-z-]+\[", "", text) for text in told if not text.startswith(("[Link", ":gray["))]
+        words += sum(len(re.findall(r"\S*\w\S*", text)) for text in told)  # arrows and bars of tables are no words
+        assert {chart.key for chart in main.get("plotly_chart")} == {key for look in LOOKS[name] for key in look}
+        n_looks += len(LOOKS[name])
+    minutes = words / WORDS_A_MINUTE + n_looks * SECONDS_A_LOOK / 60
+    assert minutes < 10, (words, n_looks)
 
 
 def test_words_that_need_more_than_linear_algebra_are_not_told_aloud(open_step: Any) -> None:
@@ -263,7 +278,7 @@ def test_roles_draws_the_heads_own_vectors(open_step: Any, smollm2: Any) -> None
         "\n", " "
     )
     visitor.press("answer-roles-button")
-    assert f"**{3 * 11 * 64:,} numbers**" in visitor.says()
+    assert f"**{3 * 11 * 64:,}**" in visitor.says()
 
 
 def test_roles_of_random_numbers_follow_their_knobs(open_step: Any) -> None:
@@ -290,13 +305,15 @@ def test_scores_takes_the_followed_cell_apart(open_step: Any, smollm2: Any) -> N
     trace = smollm2.trace(LANDING)
     q, k, _ = trace.qkv(13, 8)
     np.testing.assert_allclose(bars(visitor, "lesson-products"), q[IT] * k[CAR], atol=1e-5)
+    assert len(visitor.chart("lesson-products")["data"]) == 1  # which are the few is part of the answer
     weight = trace.weights(13, 8)[IT, CAR]
-    assert f"q · k **48.7** :gray[→] score **6.08** :gray[→] :violet-background[weight **{weight:.3f}**]" in trail(
+    assert f"q · k **48.67** :gray[→] score **6.08** :gray[→] :violet-background[weight **{weight:.3f}**]" in trail(
         visitor
     )
     visitor.press("answer-scores-button")
     assert "**5 of 64**" in visitor.says()
     assert "the largest positive ones" in visitor.says()
+    assert len(unpacked(visitor.chart("lesson-products")["data"][0]["y"])) == 5
     unfold(visitor, "scores-row")
     row = visitor.app.dataframe[0].value
     np.testing.assert_allclose(printed(row["weight"]), trace.weights(13, 8)[IT], atol=1e-4)
@@ -332,6 +349,8 @@ def test_scores_of_random_numbers(open_step: Any) -> None:
 
 def test_position_draws_the_pairs_score_over_distance(open_step: Any, smollm2: Any) -> None:
     visitor = open_step("position")
+    assert "awaited" not in visitor.says() and "comes with the answer" in visitor.says()
+    visitor.press("answer-position-button")
     trace = smollm2.trace(LANDING)
     for key, layer, head in (("own", 13, 8), ("previous", 16, 0)):
         q, k, _ = trace.qkv(layer, head)
@@ -396,10 +415,12 @@ def test_weighted_sum_draws_a_stack_that_adds_up(open_step: Any, smollm2: Any) -
     visitor = open_step("weighted_sum")
     trace = smollm2.trace(LANDING)
     weights, v = trace.weights(13, 8)[IT], trace.qkv(13, 8)[2]
+    np.testing.assert_allclose(values(visitor, "lesson-shares", 0, "y"), weights, atol=1e-6)
+    assert len(visitor.chart("lesson-shares")["data"]) == 1  # the shares are the answer
+    visitor.press("answer-weighted_sum-button")
     stack = values(visitor, "lesson-stack")
     np.testing.assert_allclose(stack[:-1], weights[:, None] * v, atol=1e-6)
     np.testing.assert_allclose(stack[-1], weights @ v, atol=1e-6)
-    np.testing.assert_allclose(values(visitor, "lesson-shares", 0, "y"), weights, atol=1e-6)
     sizes = np.linalg.norm(weights[:, None] * v, axis=1)
     np.testing.assert_allclose(values(visitor, "lesson-shares", 1, "y"), sizes / sizes.sum(), atol=1e-6)
 
@@ -534,14 +555,19 @@ def test_matches_says_how_far_numpy_and_torch_are_apart(open_step: Any) -> None:
     assert "over all 270 heads" in visitor.says().replace("\n", " ")
 
 
-def test_matches_ends_with_the_followed_number(open_step: Any) -> None:
+def test_matches_ends_with_the_followed_number(open_step: Any, smollm2: Any) -> None:
     visitor = open_step("matches")
-    ends = trail(visitor)
-    assert "q · k **48.7**" in ends and "weight **0.806**" in ends and "added to the logit of" in ends
+    tables = [element.value for element in visitor.app.markdown]
+    (ladder,) = [table for table in tables if table.startswith("| ·it (10) → ·car (3)")]
+    for stage, figures in (("q · k", "48.67"), ("score", "6.08"), ("weight", "0.806"), ("‖weight × value‖", "4.14")):
+        assert f"| {stage} | **{figures}** |" in ladder
+    label, chance = smollm2.trace(LANDING).next_tokens(1)[0]
+    assert f"| probability of “{label}” | **{chance:.1%}** |".replace("%", " %") in ladder
+    assert f"**{270 * 66:,}** cells" in visitor.says()
     visitor.choose("step", "weighted_sum")
     unfold(visitor, "weighted-sum-word")
-    assert trail(visitor) == ends
-    assert f"**{270 * 66:,}** of them" in open_step("matches").says()
+    added = re.search(r"added to the logit of “(.*?)” by this key \*\*(.*?)\*\*", trail(visitor))
+    assert added and f"| added to the logit of “{added[1]}” | **{added[2]}** |" in ladder
 
 
 def test_matches_of_random_numbers_has_no_model(open_step: Any) -> None:

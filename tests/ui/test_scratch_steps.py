@@ -58,6 +58,10 @@ def answer(visitor: Visitor, step: str) -> str:
     return visitor.says().split("Guess first.")[1]
 
 
+def has_chart(visitor: Visitor, key: str) -> bool:
+    return any(chart.key == key for chart in visitor.app.get("plotly_chart"))
+
+
 def per_cent(share: float) -> str:
     return f"{share:.0%}"
 
@@ -86,7 +90,9 @@ def test_scaling_counts_random_scores_and_draws_the_exact_density(open_step: Any
     assert counts.sum() == found.products.size
     x, y = (values(visitor, "scores-random-without", 1, axis) for axis in "xy")
     np.testing.assert_allclose(y, product_density(x, 128), rtol=1e-4)
-    assert f"counted: {found.products.std():.2f}; theory: √128 = 11.31" in visitor.says()
+    title = visitor.chart("scores-random-without")["layout"]["title"]["text"]
+    assert title == f"q·k: standard deviation {found.products.std():.3g}"
+    assert "in theory: √128 = 11.31" in visitor.says()
 
 
 @pytest.mark.parametrize(("width", "n_lines"), [("15", 1), ("16", 2)])
@@ -115,12 +121,15 @@ def test_the_table_and_the_answer_say_what_the_rows_say(open_step: Any) -> None:
     means = [f"{rows.query_gradient.mean():.2f}" for rows in (found.scaled, found.unscaled)]
     assert table["size of ∂L/∂q, mean"] == means
     assert table["with more than ten times the usual"] == ["0%", per_cent(found.tenfold(found.unscaled))]
-    told = answer(visitor, "scaling")
+    told = visitor.says()
     assert "erratic" in told and all(mean in told for mean in means)
     assert f"**{per_cent(found.nothing(found.unscaled))}**" in told and "without bound" in told
+    told = answer(visitor, "scaling")
+    assert f"**{per_cent(found.unscaled.above(0.99))}**" in told and f"in {per_cent(found.scaled.above(0.99))}" in told
+    assert "= 16, so" in told and "× 10⁶**" in told
 
 
-def test_the_width_has_a_slider_and_a_box_and_both_agree(open_step: Any) -> None:
+def test_the_slider_of_the_width_takes_any_width_and_keeps_it(open_step: Any) -> None:
     visitor = open_step("scaling", width="100")
     assert visitor.widget("width-slider").value == 100
     visitor.choose("width-slider", 1024)
@@ -128,8 +137,10 @@ def test_the_width_has_a_slider_and_a_box_and_both_agree(open_step: Any) -> None
     unfold(visitor, "scaling-gradients")
     assert visitor["width"] == 1024 and "√1024 = 32.00" in visitor.says()
     assert visitor.app.query_params["width"] == "1024"
-    visitor.choose("width", 1)
-    assert visitor.widget("width-slider").value == 1 and "3 + 6/d = 9.00" in visitor.says()
+    visitor.choose("width-slider", 1)
+    assert visitor["width"] == 1 and "3 + 6/d = 9.00" in visitor.says()
+    visitor.choose("rows", 9)
+    assert visitor.app.query_params["rows"] == "9" and "rows of 9 keys" in visitor.says()
 
 
 def test_the_histograms_count_every_row(open_step: Any) -> None:
@@ -185,17 +196,20 @@ def test_one_token_has_no_row_with_a_choice_and_the_page_says_so(open_step: Any)
 def test_random_output_rows_stay_with_the_mask_and_change_without(open_step: Any) -> None:
     visitor = open_step("mask", source="random", rows="5", width="8", seed="2")
     assert_well(visitor)
+    assert not has_chart(visitor, "mask-change-without")  # it would give the answer away
+    told = answer(visitor, "mask")
     kept, free = (values(visitor, f"mask-change-{name}") for name in ("with", "without"))
     assert kept.shape == free.shape == (5, 8)
     assert (kept[:4] == 0).all() and np.abs(kept[4]).max() > 0.01
     assert (np.abs(free).max(axis=1) > 0.001).all()
     signs = [label[-1] for label in labels(visitor, "mask-change-with")]
     assert signs == ["=", "=", "=", "=", "≠"]
-    assert "**4 of 5** with the mask, **0 of 5** without it" in answer(visitor, "mask")
+    assert "**5 of 5**" in told and "With the mask **1** changed" in told
 
 
 def test_random_weights_are_those_of_multi_head_attention(open_step: Any) -> None:
     visitor = open_step("mask", source="random", rows="5", width="8", seed="2")
+    answer(visitor, "mask")
     rng = np.random.default_rng(2)
     x = rng.standard_normal((5, 8))
     matrices = rng.standard_normal((4, 8, 8)) / np.sqrt(8)
@@ -209,6 +223,8 @@ def test_random_weights_are_those_of_multi_head_attention(open_step: Any) -> Non
 def test_the_real_model_keeps_its_rows_to_the_last_bit(open_step: Any, smollm2: Any) -> None:
     visitor = open_step("mask")
     assert_well(visitor)
+    assert not has_chart(visitor, "mask-real-without")
+    told = answer(visitor, "mask")
     for name, switches, seen in (("with", None, CAUSAL), ("without", Switches(causal=False), np.ones((11, 11), bool))):
         before, after = (smollm2.trace(text, switches=switches).weights(13, 8) for text in (LANDING, SWAPPED))
         drawn = values(visitor, f"mask-real-{name}")
@@ -216,13 +232,13 @@ def test_the_real_model_keeps_its_rows_to_the_last_bit(open_step: Any, smollm2: 
     assert [label[-1] for label in labels(visitor, "mask-real-with")] == ["="] * 10 + ["≠"]
     assert labels(visitor, "mask-real-with")[-2:] == ["·drive =", "·it → ·well ≠"]
     assert labels(visitor, "mask-real-without", "xaxis")[-1] == "·it → ·well"
-    assert "270 of 270 heads kept every bit" in visitor.says()
-    told = answer(visitor, "mask")
-    assert "**10 of 11**" in told and "**0 of 11**" in told
+    assert "270 of 270 heads kept all rows before token 10" in visitor.says()
+    assert "**11 of 11**" in told and "With the mask **1** changed" in told
 
 
 def test_the_rows_before_the_changed_token_choose_the_colours(open_step: Any) -> None:
     visitor = open_step("mask")
+    answer(visitor, "mask")
     earlier = np.abs(values(visitor, "mask-real-without")[:-1]).max()
     for name in ("with", "without"):
         assert visitor.chart(f"mask-real-{name}")["data"][0]["zmax"] == pytest.approx(earlier, abs=1e-6)
@@ -234,18 +250,20 @@ def test_another_last_word_is_read_and_kept_in_the_address(open_step: Any) -> No
     visitor = open_step("mask")
     visitor.app.text_input(key="swap").set_value("unbelievably slowly").run()
     assert_well(visitor)
-    assert "could not drive unbelievably slowly" in visitor.says()
+    assert "Weights with “unbelievably slowly” minus" in visitor.says()
     assert visitor.app.query_params["swap"] == "unbelievably slowly"
     assert "have 11 and" in visitor.says()  # of different length: only what both begin with is compared
     signs = [label[-1] for label in labels(visitor, "mask-real-with")]
     assert len(signs) == 10 and set(signs) <= {"=", "≈"}
-    assert "**10 of 10**" in answer(visitor, "mask")
-    assert "heads kept every bit" not in visitor.says()
+    assert "With the mask **0** changed" in answer(visitor, "mask")
+    assert "heads kept all rows" not in visitor.says()
 
 
 def test_the_same_word_changes_nothing(open_step: Any) -> None:
     visitor = open_step("mask", swap="it")
     assert_well(visitor)
+    assert "That is your last word" in visitor.says()
+    assert "**0 of 11**" in answer(visitor, "mask")
     assert np.nanmax(np.abs(values(visitor, "mask-real-without"))) == 0
     assert {label[-1] for label in labels(visitor, "mask-real-without")} == {"="}
 
@@ -261,6 +279,9 @@ def test_an_encoder_has_no_mask_of_its_own(open_step: Any) -> None:
     visitor = open_step("mask", model="minilm", layer="2", head="3")
     assert_well(visitor)
     assert {label[-1] for label in labels(visitor, "mask-real-as")} == {"≠"}
+    assert not has_chart(visitor, "mask-real-with")
+    told = answer(visitor, "mask")
+    assert "Which rows change with one" in told and "**2 of 13**" in told and "**13** changed" in told
     assert [label[-1] for label in labels(visitor, "mask-real-with")] == ["="] * 11 + ["≠"] * 2
 
 
@@ -310,8 +331,8 @@ def test_the_slider_moves_the_row_and_the_address(open_step: Any) -> None:
 
 def test_the_slider_says_that_it_acts_on_this_step_and_the_sidebars_does_not(open_step: Any, smollm2: Any) -> None:
     visitor = open_step("softmax", temperature="0.5")
-    assert "this step only" in visitor.widget("heat").label
-    assert "sidebar" in visitor.widget("heat").label and "Explore" in visitor.widget("heat").help
+    assert "of this step" in visitor.widget("heat").label
+    assert "sidebar" in visitor.widget("heat").help and "Explore" in visitor.widget("heat").help
     row = smollm2.trace(LANDING).weights(13, 8)[10]
     np.testing.assert_allclose(values(visitor, "softmax-row", 0, "y"), row, atol=1e-6)
 
@@ -321,25 +342,30 @@ def test_how_strongly_the_weights_answer_is_the_size_of_all_their_derivatives(
     open_step: Any, smollm2: Any, heat: str
 ) -> None:
     visitor = open_step("softmax", heat=heat)
+    unfold(visitor, "softmax-answers", "softmax-exponents")
     inside = smollm2.trace(LANDING).scores(13, 8)[10].astype(np.float64)
     step, tau = 1e-5, float(heat)
     moved = [softmax((inside + step * e) / tau) - softmax((inside - step * e) / tau) for e in np.eye(len(inside))]
     size = np.linalg.norm(np.stack(moved) / (2 * step))
     assert f"small change of its scores $s$: **{size:.4f}**" in visitor.says()
     assert "weight (at τ = 1) **0.806**" in visitor.says()
-    assert any("Frobenius" in caption.help for caption in visitor.app.caption if caption.help)
+    assert "Frobenius" in visitor.says()
+    assert f"its share is **{softmax(inside / tau)[3]:.3f}**" in visitor.says()
 
 
 def test_rows_sum_to_1_and_columns_do_not(open_step: Any, smollm2: Any) -> None:
     visitor = open_step("softmax")
+    assert not has_chart(visitor, "softmax-sums")
+    told = answer(visitor, "softmax")
     columns = smollm2.trace(LANDING).weights(13, 8).sum(axis=0)
     np.testing.assert_allclose(values(visitor, "softmax-sums", 0, "y"), 1, atol=1e-5)
     np.testing.assert_allclose(values(visitor, "softmax-sums", 1, "y"), columns, atol=1e-5)
-    assert f"**{columns.max():.2f}**" in answer(visitor, "softmax")
+    assert f"**{columns.max():.2f}**" in told
 
 
 def test_the_followed_query_chooses_the_row(open_step: Any, smollm2: Any) -> None:
     visitor = open_step("softmax", query="6", key="1")
+    unfold(visitor, "softmax-exponents")
     expected = smollm2.trace(LANDING).weights(13, 8)[6, :7]
     np.testing.assert_allclose(values(visitor, "softmax-row", 0, "y"), expected, atol=1e-6)
     assert f"**{expected[1]:.3f}**" in visitor.says()

@@ -13,6 +13,7 @@ import streamlit as st
 
 from attnviz.ui.controls import plain
 
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 FILE = Path(__file__).resolve().parents[3] / "assets" / "lesson.toml"
 
 
@@ -77,6 +78,18 @@ def minus(figures: str) -> str:
     return figures.replace("-", "−")
 
 
+def in_powers(value: float) -> str:
+    """Return a number as it is said, with a power of ten.
+
+    >>> in_powers(1.2e-07), in_powers(0)
+    ('1.2 × 10⁻⁷', '0')
+    """
+    if not value:
+        return "0"
+    figures, power = f"{value:.1e}".split("e")
+    return f"{figures} × 10{str(int(power)).translate(RAISED)}"
+
+
 def right_aligned(names: Iterable[str]) -> dict[str, Any]:
     """Return the setting of a table's columns that hold printed numbers."""
     return {name: st.column_config.TextColumn(alignment="right") for name in names}
@@ -98,15 +111,38 @@ def frame(step: Step) -> None:
         st.latex(step.formula)
 
 
-def guess(step: Step, /, **values: Any) -> None:
-    """Ask the step's question; the answer, with these numbers in it, comes at a click."""
+def guess(step: Step, /, question: str = "", answer: str = "", **values: Any) -> bool:
+    """Ask the step's question; the answer, with these numbers in it, comes at a click.
+
+    Args:
+        step: whose question it is.
+        question, answer: other ones than the step's; "" takes those.
+        **values: numbers for the answer.
+
+    Returns:
+        Whether the answer is shown, and so whatever picture would give it away.
+    """
     key = f"answer-{step.name}"
+    shown = st.session_state.get(key, False)
     with st.container(border=True, key=f"guess-{step.name}"):
-        st.markdown(f"**Guess first.** {step.question}")
-        shown = st.session_state.get(key, False)
-        st.button("Hide the answer" if shown else "Show the answer", key=f"{key}-button", on_click=_turn, args=(key,))
+        with st.container(horizontal=True, vertical_alignment="center", key="guess-row"):
+            st.markdown(f"**Guess first.** {question or step.question}", width="stretch")
+            name = "Hide the answer" if shown else "Show the answer"
+            st.button(name, key=f"{key}-button", on_click=_turn, args=(key,))
         if shown:
-            st.markdown(fill(step.answer, **values))
+            st.markdown(fill(answer or step.answer, **values))
+    return shown
+
+
+def awaited(sentence: str, height: int) -> None:
+    """Keep the place of a picture that would give the answer away, with a sentence in it.
+
+    Args:
+        sentence: says what will stand here.
+        height: of the picture, in px.
+    """
+    with st.container(border=True, height=height, horizontal_alignment="center", vertical_alignment="center"):
+        st.caption(sentence, width="content")
 
 
 def folded(title: str, key: str, draw: Callable[[], None], *, small: bool = False) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -24,10 +23,11 @@ from attnviz.figures import component_map, head_map
 from attnviz.models.blas import half_the_cores
 from attnviz.ui import cache, charts
 from attnviz.ui.controls import as_sentence, plain
-from attnviz.ui.lesson.frame import Step, folded, guess
+from attnviz.ui.lesson.frame import Step, awaited, folded, guess
 from attnviz.ui.lesson.numbers import MOST_TOKENS, numbers_row
 from attnviz.ui.visit import Visit
 
+HEIGHT = 520  # of a picture, in px
 MOST_COMPONENTS = 64  # columns that are drawn
 MOST_COMPARED = 256  # rows of a long text; texts up to this length are compared in all heads
 ROUNDING = 1e-5  # differences below it come from another order of adding up
@@ -35,7 +35,7 @@ ROUNDING = 1e-5  # differences below it come from another order of adding up
 
 def draw(visit: Visit, step: Step) -> None:
     """Draw what a change of the last token changes, in random numbers or in the visitor's text."""
-    numbers = numbers_row(visit, follow=())
+    numbers = numbers_row(visit, follow=(), more=_swap_box)
     if numbers is None:
         return
     if numbers.real:
@@ -50,12 +50,16 @@ def _random(visit: Visit, step: Step) -> None:
     n_heads = 2 if d % 2 == 0 else 1
     masked, free = (_changed(n_tokens, d, n_heads, seed, causal) for causal in (True, False))
     signs = [_signs(found.output, found.output_after) for found in (masked, free)]
-    guess(step, rows="output", **_answer(("with the mask", "without it"), signs))
+    shown = guess(step, **_answer(*signs))
     largest = max(float(row_changes(found.output, found.output_after).max()) for found in (masked, free))
-    columns = st.columns(2, gap="medium")
-    for column, found, name, sign in zip(columns, (masked, free), ("with the mask", "without it"), signs, strict=True):
-        with column:
-            _random_maps(visit, found, name, sign, largest)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _random_maps(visit, masked, "with the mask", signs[0], largest)
+    with right:
+        if shown:
+            _random_maps(visit, free, "without it", signs[1], largest)
+        else:
+            awaited(step.say("awaited"), HEIGHT)
     changed = row_changes(free.output, free.output_after)
     heads = "1 head" if n_heads == 1 else f"{n_heads} heads"
     st.caption(step.say("random", heads=heads, d=d, n_drawn=min(d, MOST_COMPONENTS), first=float(changed[0])))
@@ -67,14 +71,9 @@ def _signs(before: NDArray[np.floating], after: NDArray[np.floating]) -> list[st
     return ["=" if kept else "≈" if change < ROUNDING else "≠" for kept, change in zip(same, changes, strict=True)]
 
 
-def _answer(names: Sequence[str], signs: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Return the answer's numbers: how many rows stayed in the first picture and in the last, and what these show."""
-    kept = {"n": len(signs[0]), "n_kept": _n_kept(signs[0]), "n_kept_without": _n_kept(signs[-1])}
-    return kept | {"one": names[0], "other": names[-1]}
-
-
-def _n_kept(signs: Sequence[str]) -> int:
-    return sum(sign != "≠" for sign in signs)
+def _answer(masked: Sequence[str], free: Sequence[str]) -> dict[str, int]:
+    """Return the answer's numbers: how many rows changed without the mask and with it, by their signs."""
+    return {"n": len(free), "n_changed": list(free).count("≠"), "n_changed_masked": list(masked).count("≠")}
 
 
 def _changed(n_tokens: int, d: int, n_heads: int, seed: int, causal: bool) -> TokenChange:
@@ -113,9 +112,12 @@ def _random_maps(visit: Visit, found: TokenChange, name: str, signs: Sequence[st
     charts.draw(figure, f"mask-change-{name.split()[0]}", f"change of the output {name}", partial(dict, table))
 
 
+def _swap_box() -> None:
+    st.text_input("The last word becomes", key="swap", persist_state="session", max_chars=60, width=260)
+
+
 def _real(visit: Visit, step: Step) -> None:
     """Run the text with another last word, under the model's own mask and under the other one, and compare a head."""
-    st.text_input("The last word becomes", key="swap", persist_state="session", max_chars=60, width=260)
     other = swapped(visit.text, st.session_state.swap)
     own = visit.rest.causal(visit.layer, part=visit.part)
     cannot = visit.info.cannot.get("causal") or (visit.part == "cross" and step.says["cross"])
@@ -132,10 +134,13 @@ def _real(visit: Visit, step: Step) -> None:
     if not alike.n_shared:
         st.info(step.say("nothing_shared", other=other))
         return
-    _compare(visit, step, traces, alike)
+    _compare(visit, step, traces, alike, masked_first=bool(own))
     if cannot:
         st.info(plain(cannot))
-    st.caption(step.say("real", other=other, head=visit.name))
+    if other == visit.text:
+        st.caption(step.say("same_word"))
+    switched = " " + step.say("switched") if len(passes) == 2 else ""
+    st.caption(step.say("real", last=st.session_state.swap) + switched)
     if alike.n_before != alike.n_after:
         st.caption(step.say("lengths", n=alike.n_before, n_other=alike.n_after, n_shared=alike.n_shared))
     elif alike.first > 0 and alike.n_before <= MOST_COMPARED:
@@ -150,20 +155,36 @@ def _both(visit: Visit, other: str, switches: Switches) -> tuple[Trace, Trace]:
     return before, after
 
 
-def _compare(visit: Visit, step: Step, traces: Mapping[str, tuple[Trace, Trace]], alike: Alike) -> None:
-    """Ask, and draw the changes under each mask side by side, in the same colours."""
+def _compare(
+    visit: Visit, step: Step, traces: Mapping[str, tuple[Trace, Trace]], alike: Alike, masked_first: bool
+) -> None:
+    """Draw the changes under the model's own mask and, with the answer, under the other one, in the same colours."""
     where = {"part": visit.part, "queries": _last(alike.n_shared, MOST_COMPARED), "keys": slice(0, alike.n_shared)}
     weights = {name: [t.weights(visit.layer, visit.head, **where) for t in pair] for name, pair in traces.items()}
     signs = [_signs(*pair) for pair in weights.values()]
-    guess(step, rows="weights", **_answer(list(weights), signs))
+    pictures = list(weights)
+    if len(pictures) == 2 and not _asked(step, signs, masked_first):
+        pictures.pop()
     drawn = _last(alike.n_shared, MOST_TOKENS)
     sides = zip(*(trace.tokens_of(visit.part) for trace in next(iter(traces.values()))), strict=True)
     labels = [_before_and_after(before, after, drawn) for before, after in sides]  # of queries, of keys
     largest = _coloured(weights.values(), alike.first - where["queries"].start)
-    for column, (name, pair), sign in zip(st.columns(2, gap="medium"), weights.items(), signs, strict=False):
+    columns = st.columns(2, gap="medium")
+    for column, name, sign in zip(columns, pictures, signs, strict=False):
         allowed = traces[name][0].allowed(visit.layer, visit.head, part=visit.part, queries=drawn, keys=drawn)
         with column:
-            _difference(visit, name, pair, sign, labels, drawn, allowed, largest)
+            _difference(visit, name, weights[name], sign, labels, drawn, allowed, largest)
+    if len(pictures) < len(weights):
+        with columns[1]:
+            awaited(step.say("awaited"), HEIGHT)
+
+
+def _asked(step: Step, signs: Sequence[Sequence[str]], masked_first: bool) -> bool:
+    """Ask which rows change under the other mask, and return whether the answer is shown."""
+    if masked_first:
+        return guess(step, **_answer(*signs))
+    question, answer = step.says["question_free"], step.says["answer_free"]
+    return guess(step, question, answer, **_answer(*reversed(signs)))
 
 
 def _before_and_after(before: Sequence[Token], after: Sequence[Token], drawn: slice) -> list[str]:
@@ -223,7 +244,7 @@ def _difference(
         key_start=drawn.start,
         title=f"{visit.name} {name}: change of weights",
         theme=visit.theme,
-        height=520,
+        height=HEIGHT,
     )
     table = {"query": queries, "largest change": row_changes(before, after), "row": signs}
     charts.draw(figure, f"mask-real-{name.split()[0]}", f"change {visit.name} {name}", partial(dict, table))

@@ -16,9 +16,9 @@ from attnviz.models.reference import torch_attention
 from attnviz.ui import cache, charts
 from attnviz.ui.controls import plain
 from attnviz.ui.lesson.engine import MOST_TOKENS, stream
-from attnviz.ui.lesson.frame import Step, folded, guess, minus
+from attnviz.ui.lesson.frame import Step, folded, guess, in_powers, minus
 from attnviz.ui.lesson.numbers import Numbers, numbers_row
-from attnviz.ui.lesson.trail import trail
+from attnviz.ui.lesson.trail import ladder, signed, trail
 from attnviz.ui.lesson.weighted_sum import cell_vote, next_word
 from attnviz.ui.visit import Visit
 
@@ -34,16 +34,15 @@ def draw(visit: Visit, step: Step) -> None:
         return
     found = {name: _both(numbers, name) for name in TYPES}
     apart = found["float32"][1]
-    guess(step, weights=_tiny(np.abs(apart).max()), fine=_tiny(np.abs(found["float64"][1]).max()))
+    guess(step, weights=in_powers(np.abs(apart).max()), fine=in_powers(np.abs(found["float64"][1]).max()))
     left, right = st.columns(2, gap="medium")
     with left:
         _map(visit, numbers, apart)
     with right:
-        st.markdown(step.say("alone"))
-        folded(step.say("numbers_title"), "matches-numbers", partial(_in_numbers, visit, step, numbers, found))
-    if numbers.real and numbers.part != "cross":
-        st.markdown(f"#### {step.say('end_title')}")
-        _end(visit, step, numbers)
+        if numbers.real and numbers.part != "cross":
+            st.markdown(f"#### {step.say('end_title')}")
+            _end(visit, step, numbers)
+    folded(step.say("numbers_title"), "matches-numbers", partial(_in_numbers, visit, step, numbers, found))
 
 
 def _in_numbers(visit: Visit, step: Step, numbers: Numbers, found: Differences) -> None:
@@ -137,11 +136,11 @@ def _end(visit: Visit, step: Step, numbers: Numbers) -> None:
     size = float(np.linalg.norm(numbers.weights[numbers.row, key] * numbers.v[key]))
     flow = stream(visit, numbers)
     if flow is None or flow.model.head is None:
-        trail(numbers, "value", value=size)
+        trail(numbers, "value", value=size, n=4)
         return
-    words, _ = next_word(visit, numbers, flow)
+    words, chances = next_word(visit, numbers, flow)
     vote = float(cell_vote(numbers, flow, words)[0])
-    trail(numbers, "logit", value=size, logit=(visit.rest.label_of(int(words[0])), vote))
+    ladder(numbers, size, visit.rest.label_of(int(words[0])), vote, float(chances[0]))
     trace = numbers.trace
     n_cells = sum(trace.heads(layer) * int(trace.allowed(layer, 0).sum()) for layer in trace.layers)
-    st.markdown(step.say("end", n_cells=n_cells))
+    st.markdown(step.say("end", n_cells=n_cells, added=signed(vote)))

@@ -1,6 +1,6 @@
 """The numbers that a step works on: q, k and v of the chosen head for the visitor's text, or random ones."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -96,6 +96,7 @@ def numbers_row(
     sources: Sequence[str] = tuple(SOURCES),
     follow: Sequence[str] = ("query", "key"),
     width: str = "d",
+    more: Callable[[], None] = lambda: None,
 ) -> Numbers | None:
     """Draw the knobs for what a step works on, and return it; None, with the reason on the page, if it can't be had.
 
@@ -104,6 +105,7 @@ def numbers_row(
         sources: of "real" and "random" those that make sense in this step.
         follow: of "query" and "key" those that the step shows, which get a box to choose the followed one.
         width: what the step calls the width of random numbers.
+        more: draws what other knobs the step has for the visitor's text.
     """
     with st.container(horizontal=True, vertical_alignment="top", key="numbers-row"):  # labels on one line
         if len(sources) > 1:
@@ -117,7 +119,7 @@ def numbers_row(
             )
         source = st.session_state.source if len(sources) > 1 else sources[0]
         if source == "random":
-            _random_boxes(width)
+            random_boxes(width=width)
             numbers = random_numbers()
         else:
             with st.container(width=260):
@@ -125,6 +127,8 @@ def numbers_row(
             numbers = None if visit.info.cannot.get("scores") else real_numbers(visit)
         if numbers is not None:
             _cell_boxes(numbers, follow)
+            if numbers.real:
+                more()
     if numbers is None:
         st.info(plain(visit.info.cannot["scores"]))
     elif len(numbers.q) > MOST_TOKENS or len(numbers.k) > MOST_TOKENS:
@@ -218,13 +222,16 @@ def _window(query: int, n_queries: int, n_keys: int) -> slice:
     return slice(max(0, stop - MOST_TOKENS), stop)
 
 
-def _random_boxes(width: str) -> None:
-    for label, name, lowest, highest in (
-        ("Tokens T", "rows", 2, 32),
-        (f"Width {width}", "width", 1, 1024),
-        ("Seed", "seed", 0, 999_999),
-    ):
-        st.number_input(label, lowest, highest, step=1, key=name, persist_state="session", width=120)
+def random_boxes(names: Sequence[str] = ("rows", "width", "seed"), *, width: str = "d") -> None:
+    """Show boxes for the shape and the seed of random numbers.
+
+    Args:
+        names: of "rows", "width" and "seed" those to show.
+        width: what the step calls the width.
+    """
+    boxes = {"rows": ("Tokens T", 2, 32), "width": (f"Width {width}", 1, 1024), "seed": ("Seed", 0, 999_999)}
+    for name in names:
+        st.number_input(*boxes[name], step=1, key=name, persist_state="session", width=120)
 
 
 def _cell_boxes(numbers: Numbers, follow: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -21,11 +21,12 @@ from attnviz.ui import cache, charts
 from attnviz.ui.charts import heads_table, map_table
 from attnviz.ui.controls import as_sentence
 from attnviz.ui.lesson.engine import numpy_model
-from attnviz.ui.lesson.frame import Step, folded, guess
+from attnviz.ui.lesson.frame import Step, awaited, folded, guess
 from attnviz.ui.lesson.numbers import MOST_TOKENS, Numbers, numbers_row, pick
 from attnviz.ui.lesson.trail import trail
 from attnviz.ui.visit import Visit
 
+HEIGHT = 374  # of a picture, in px
 DISTANCES = 65  # 0 to 64 tokens apart
 MOST_SHUFFLED = 300  # tokens of a text whose words are shuffled while the visitor waits
 
@@ -53,16 +54,19 @@ def draw(visit: Visit, step: Step) -> None:
         return
     shuffled = _shuffle(visit)
     best = previous_token_head(visit)
-    if isinstance(shuffled, Shuffled):
-        guess(step, **_answer(best, shuffled))
-    st.markdown(f"#### {step.say('distance_title')}")
+    if st.session_state.source == "random":
+        st.caption(step.say("only_real"))
     model = numpy_model(visit)
-    if model is not None and model.theta is None:
-        st.markdown(step.say("learned"))
+    theta = None if model is None else model.theta
+    asked = theta is not None and best != (visit.layer, visit.head)
+    if not asked and isinstance(shuffled, Shuffled):
+        guess(step, step.says["question_shuffled"], step.says["answer_shuffled"], **_counts(shuffled))
+    if theta is not None:
+        _curves(visit, step, numbers, best, theta)
+        folded(step.say("turns_title"), "position-turns", partial(_turns, step, theta))
     elif model is not None:
-        trail(numbers, "score")
-        _curves(visit, step, numbers, best, model.theta)
-    folded(step.say("shuffle_title"), "position-shuffle", partial(_shuffle_part, visit, step, shuffled))
+        st.markdown(step.say("learned"))
+    folded(step.say("shuffle_title"), "position-shuffle", partial(_shuffle_part, visit, step, shuffled, told=asked))
 
 
 def previous_token_head(visit: Visit) -> tuple[int, int]:
@@ -74,20 +78,27 @@ def previous_token_head(visit: Visit) -> tuple[int, int]:
 
 
 def _curves(visit: Visit, step: Step, numbers: Numbers, best: tuple[int, int], theta: float) -> None:
-    """Draw the followed pair's score over distance in the chosen head and, beside it, in the previous-token head."""
+    """Draw the followed pair's score over distance in the chosen head and, with the answer, in another one."""
     other = _of_head(visit, numbers, *best)
+    itself = best == (visit.layer, visit.head)
+    shown = itself or guess(step, **_moves(numbers, other, theta))
+    trail(numbers, "score")
     ends = _common_range([numbers, other], theta)
     left, right = st.columns(2, gap="medium")
     with left:
         _curve(visit, numbers, theta, ends, "own")
-        st.caption(step.say("curve", **_spread(numbers, theta)))
     with right:
-        if best == (visit.layer, visit.head):
+        if itself:
             st.markdown(step.say("is_previous", name=visit.name))
-            return
-        _curve(visit, other, theta, ends, "previous")
-        st.caption(step.say("previous", name=other.name, **_spread(other, theta)))
-        st.button(f"Take {other.name}", key="take-previous", on_click=_take, args=(*best, numbers.cell))
+        elif shown:
+            _curve(visit, other, theta, ends, "previous")
+            st.button(f"Take {other.name}", key="take-previous", on_click=_take, args=(*best, numbers.cell))
+        else:
+            awaited(step.say("awaited"), HEIGHT)
+
+
+def _turns(step: Step, theta: float) -> None:
+    st.markdown(step.say("turns", theta=theta))
 
 
 def _of_head(visit: Visit, numbers: Numbers, layer: int, head: int) -> Numbers:
@@ -118,12 +129,21 @@ def _common_range(heads: Sequence[Numbers], theta: float) -> tuple[float, float]
     return float(every.min()), float(every.max())
 
 
-def _spread(numbers: Numbers, theta: float) -> dict[str, str]:
-    """Return how much distance moves the followed pair's score, and how much the words do."""
+def _moves(own: Numbers, other: Numbers, theta: float) -> dict[str, str]:
+    """Return the answer's numbers: where the other head's mean peaks, and what distance and words move in each."""
+    pair, pairs = _scores(other, theta)
+    means = pairs.mean(axis=1) if pairs.size else pair
+    (own_distance, own_words), (by_distance, by_words) = (_spread(numbers, theta) for numbers in (own, other))
+    moves = {"by_distance": by_distance, "by_words": by_words, "own_distance": own_distance, "own_words": own_words}
+    return {"peak": str(int(means.argmax())), **moves}
+
+
+def _spread(numbers: Numbers, theta: float) -> tuple[str, str]:
+    """Return how much distance moves the mean score from 1 to 8 tokens apart, and how much the words do."""
     pair, others = _scores(numbers, theta)
     low, high = np.quantile(others[1:9], (0.1, 0.9), axis=1) if others.size else (pair[1:9], pair[1:9])
     means = others[1:9].mean(axis=1) if others.size else pair[1:9]
-    return {"by_distance": number(np.ptp(means)), "by_words": number((high - low).mean()), **numbers.pair}
+    return number(np.ptp(means)), number((high - low).mean())
 
 
 def _curve(visit: Visit, numbers: Numbers, theta: float, ends: tuple[float, float], key: str) -> None:
@@ -170,12 +190,14 @@ def _shuffle(visit: Visit) -> Shuffled | str:
     return Shuffled(trace, order, followed)
 
 
-def _shuffle_part(visit: Visit, step: Step, shuffled: Shuffled | str) -> None:
+def _shuffle_part(visit: Visit, step: Step, shuffled: Shuffled | str, told: bool) -> None:
     st.number_input("Seed of the order", 0, 999_999, step=1, key="seed", persist_state="session", width=140)
     if isinstance(shuffled, str):
         st.info(shuffled)
         return
     st.markdown(step.say("shuffled", text=shuffled.trace.text))
+    if told:
+        st.markdown(step.say("answer_shuffled", **_counts(shuffled)))
     layers = visit.rest.layers_of(visit.part)
     lead = shuffled.followed[..., 0] - shuffled.followed[..., 1]  # (layers, heads)
     if np.isnan(lead).all():
@@ -254,8 +276,8 @@ def _map(visit: Visit, trace: Trace, title: str) -> None:
     charts.draw(figure, f"lesson-map-{title}", name, lambda: map_table(weights, allowed, tokens, tokens))
 
 
-def _answer(best: tuple[int, int], shuffled: Shuffled) -> dict[str, Any]:
-    """Return the answer's numbers: of the previous-token head, and how many heads follow positions, and words."""
+def _counts(shuffled: Shuffled) -> dict[str, int]:
+    """Return the answer's numbers: how many heads follow positions, and how many words."""
     lead = shuffled.followed[..., 0] - shuffled.followed[..., 1]  # (layers, heads)
     counts = {"n_positions": lead > 0, "n_words": lead < 0, "n_active": np.isfinite(lead)}
-    return {"name": f"L{best[0]} H{best[1]}", **{name: int(heads.sum()) for name, heads in counts.items()}}
+    return {name: int(heads.sum()) for name, heads in counts.items()}

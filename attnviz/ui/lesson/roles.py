@@ -35,15 +35,17 @@ def draw(visit: Visit, step: Step) -> None:
         with column:
             _vectors(visit, numbers, *side)
     trail(numbers, "sizes")
-    st.markdown(step.say("followed") + (_naming(visit, step) if numbers.real else ""))
-    st.caption(step.say("size"))
+    st.caption(_followed(visit, step, numbers))
     if width > MOST_COMPONENTS:
         st.caption(step.say("cut", drawn=MOST_COMPONENTS, width=width))
     folded(step.say("more_title"), "roles-more", partial(_more, visit, step, numbers))
 
 
-def _naming(visit: Visit, step: Step) -> str:
-    return step.say("naming", name=visit.name, head=visit.head, layer=visit.layer)
+def _followed(visit: Visit, step: Step, numbers: Numbers) -> str:
+    """Say what the line above means, and which head this is."""
+    if not numbers.real:
+        return step.say("followed_random")
+    return f"{step.say('followed')} {step.say('naming', name=visit.name, head=visit.head, layer=visit.layer)}"
 
 
 def _more(visit: Visit, step: Step, numbers: Numbers) -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -24,14 +25,15 @@ from attnviz.figures import Line, gradient_histogram, saturation_histogram, scor
 from attnviz.models.blas import half_the_cores
 from attnviz.ui import cache, charts
 from attnviz.ui.controls import head, plain
-from attnviz.ui.lesson.frame import Step, folded, guess
-from attnviz.ui.lesson.numbers import numbers_row, real_numbers
+from attnviz.ui.lesson.frame import Step, folded, guess, in_powers
+from attnviz.ui.lesson.numbers import random_boxes, real_numbers
 from attnviz.ui.lesson.trail import trail
 from attnviz.ui.visit import Visit
 
 NAMES = ("with 1/√d", "without")
 OWN_NAMES = ("with its factor", "without")
 WIDTHS = tuple(2**power for power in range(11))  # 1 to 1,024
+STOPS = sorted({*WIDTHS, *(3 * width // 2 for width in WIDTHS[1:-1])})  # of the slider
 COUNTS = tuple(2**power for power in range(1, 10))  # 2 to 512
 NORMAL_FROM = 16  # below, the distribution of q·k is visibly not normal
 HEIGHT = 310  # of a picture, in px
@@ -41,12 +43,13 @@ SMALLEST = 1e-4  # left end of the axis of gradients, in units of the median wit
 
 def draw(visit: Visit, step: Step) -> None:
     """Draw random numbers with and without the factor, and below them the chosen head's own."""
-    numbers_row(visit, sources=("random",), follow=())
-    _width_slider()
+    with st.container(horizontal=True, vertical_alignment="top", gap="medium", key="numbers-row"):
+        _width_slider()
+        random_boxes(["seed"])
     n_tokens, d, seed = (st.session_state[name] for name in ("rows", "width", "seed"))
     with half_the_cores():
         found = cache.results().get(("scaling", n_tokens, d, seed), lambda: random_scaling(n_tokens, d, seed))
-    guess(step, n_tokens=n_tokens, d=d, **_answer(found))
+    guess(step, n_tokens=n_tokens, **_answer(found, d))
     _spread(visit, step, found, d)
     folded(step.say("numbers_title"), "scaling-gradients", partial(_weights_and_gradients, visit, step, found))
     folded(step.say("real_title"), "scaling-real", partial(_real, visit, step))
@@ -55,6 +58,8 @@ def draw(visit: Visit, step: Step) -> None:
 def _weights_and_gradients(visit: Visit, step: Step, found: Scaling) -> None:
     """Draw the largest weights and the gradients, as histograms, a table, and curves over the width or the tokens."""
     n_tokens, d = st.session_state.rows, st.session_state.width
+    random_boxes(["rows"])
+    st.markdown(step.say("gradient", **_gradients(found)))
     _sharpness(visit, found, NAMES, "random")
     st.caption(step.say("sharpness"))
     table, said = st.columns(2, gap="medium")
@@ -65,11 +70,11 @@ def _weights_and_gradients(visit: Visit, step: Step, found: Scaling) -> None:
 
 
 def _width_slider() -> None:
-    """Show the width d as a slider too, in steps of doubling; the number box beside it takes any."""
+    """Show the width d as a slider; a width between its stops comes from the address or from another step."""
     st.session_state["width-slider"] = st.session_state.width
     st.select_slider(
-        "Width d, by doubling",
-        sorted({*WIDTHS, st.session_state.width}),
+        "Width d",
+        sorted({*STOPS, st.session_state.width}),
         key="width-slider",
         format_func=lambda d: f"{d:,}",
         on_change=_take_width,
@@ -80,7 +85,15 @@ def _take_width() -> None:
     st.session_state.width = st.session_state["width-slider"]
 
 
-def _answer(found: Scaling) -> dict[str, float]:
+def _answer(found: Scaling, d: int) -> dict[str, Any]:
+    """Return the answer's numbers: how many rows saturate, and how far apart two products, and their weights, are."""
+    gap = math.sqrt(2 * d)
+    ratio = f"{math.exp(gap):,.0f}" if gap < 12 else in_powers(math.exp(gap))
+    rows = {"n_rows": f"{len(found.scaled.maxima):,}", "ratio": ratio, "gap": gap, "least": math.exp(math.sqrt(2))}
+    return rows | {"without": found.unscaled.above(0.99), "scaled": found.scaled.above(0.99)}
+
+
+def _gradients(found: Scaling) -> dict[str, float]:
     scaled, unscaled = found.scaled.query_gradient, found.unscaled.query_gradient
     return {
         "mean_scaled": float(scaled.mean()),
@@ -96,7 +109,7 @@ def _spread(visit: Visit, step: Step, found: Scaling, d: int) -> None:
     """Draw random scores without the factor and with it, beside what theory says."""
     root = math.sqrt(d)
     _scores(visit, found, root / 5, 5 * root, "random", partial(_densities, d))
-    st.caption(step.say("spread", d=d, sd=float(found.products.std()), root=root))
+    st.caption(step.say("spread", d=d, root=root))
 
 
 def _scores(
@@ -119,6 +132,7 @@ def _scores(
                 counts,
                 edges * factor,
                 densities(factor),
+                unit="products" if second else "scores",
                 value_name=name,
                 value_range=(-end, end),
                 second=second,
@@ -134,9 +148,9 @@ def _scores(
 def _densities(d: int, factor: float) -> list[tuple[str, np.ndarray, np.ndarray]]:
     """Return the exact density of the scores times a factor, and the normal one where it is near."""
     x = np.linspace(-5, 5, 200) * math.sqrt(d)  # an even number of points: 0, where d = 1 is infinite, isn't one
-    curves = [("exact density", x * factor, product_density(x, d) / factor)]
+    curves = [("theory", x * factor, product_density(x, d) / factor)]
     if d >= NORMAL_FROM:
-        curves.append(("normal density", x * factor, normal_density(x, math.sqrt(d)) / factor))
+        curves.append(("normal curve", x * factor, normal_density(x, math.sqrt(d)) / factor))
     return curves
 
 

@@ -28,7 +28,7 @@ def draw(visit: Visit, step: Step) -> None:
     query, key = numbers.cell
     products = numbers.q[query] * numbers.k[key]
     few = fewest_products(products, SHARE)
-    guess(
+    shown = guess(
         step,
         n_few=len(few),
         side=_side(products),
@@ -38,13 +38,13 @@ def draw(visit: Visit, step: Step) -> None:
         share=f"{SHARE:.0%}".replace("%", " %"),
         **numbers.pair,
     )
-    trail(numbers, "weight")
-    st.caption(step.say("click_real" if numbers.real else "click"))
+    trail(numbers, "weight", n=3)
+    st.caption(step.say("click"))
     left, right = st.columns(2, gap="medium")
     with left:
         _map(visit, numbers)
     with right:
-        _products(visit, numbers, products, few)
+        _products(visit, numbers, products, few if shown else few[:0])
     folded(step.say("row_title"), "scores-row", partial(_row, step, numbers))
 
 

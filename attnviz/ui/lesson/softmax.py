@@ -12,13 +12,14 @@ from attnviz.core.saturation import jacobian_norm
 from attnviz.core.switches import Switches
 from attnviz.figures import row_bars, sum_bars
 from attnviz.ui import cache, charts
-from attnviz.ui.lesson.frame import Step, folded, guess, minus, right_aligned
+from attnviz.ui.lesson.frame import Step, awaited, folded, guess, minus, right_aligned
 from attnviz.ui.lesson.numbers import Numbers, numbers_row
 from attnviz.ui.lesson.trail import trail
 from attnviz.ui.state import HEATS
 from attnviz.ui.visit import Visit
 
 DIGITS = {"float16": np.float16, "float32": np.float32, "float64": np.float64}
+HEIGHT = 354  # of a picture, in px
 MOST_ROWS = 12  # keys in the table of exponentials
 
 
@@ -31,18 +32,23 @@ def draw(visit: Visit, step: Step) -> None:
     weights = _weights(numbers, heat)  # (shown queries, keys)
     columns = weights.sum(axis=0)
     best = int(columns.argmax())
-    guess(step, n=len(weights), largest=float(columns[best]), key=numbers.key_labels[best], least=float(columns.min()))
+    sums = {"largest": float(columns[best]), "key": numbers.key_labels[best], "least": float(columns.min())}
+    shown = guess(step, n=len(weights), **sums)
     trail(numbers, "weight", weight="weight" if heat == 1 else "weight (at τ = 1)")
     left, right = st.columns(2, gap="medium")
     with left:
-        _row(visit, step, numbers, weights, heat)
+        _row(visit, numbers, weights, heat)
     with right:
-        _sums(visit, step, numbers, weights)
-    folded(step.say("overflow_title"), "softmax-exponents", partial(_overflow, visit, step, numbers))
+        if shown:
+            _sums(visit, step, numbers, weights)
+        else:
+            awaited(step.say("awaited"), HEIGHT)
+    folded(step.say("answers_title"), "softmax-answers", partial(_answers, step, numbers, weights[numbers.row], heat))
+    folded(step.say("overflow_title"), "softmax-exponents", partial(_exponents, visit, step, numbers, heat))
 
 
 def _temperature(step: Step) -> str:
-    names = {"0.01": "0.01, towards argmax", "1": "1, as it is", "100": "100, towards equal shares"}
+    names = {"0.01": "0.01, nearly all to the largest", "1": "1, as it is", "100": "100, nearly equal shares"}
     return st.select_slider(
         step.say("heat"),
         HEATS,
@@ -61,7 +67,7 @@ def _weights(numbers: Numbers, heat: float) -> NDArray[np.floating]:
     return numbers.trace.weights(numbers.layer, numbers.head, **where)
 
 
-def _row(visit: Visit, step: Step, numbers: Numbers, weights: NDArray[np.floating], heat: float) -> None:
+def _row(visit: Visit, numbers: Numbers, weights: NDArray[np.floating], heat: float) -> None:
     row, shown = numbers.row, numbers.shown
     labels = numbers.key_labels[shown]
     figure = row_bars(
@@ -81,12 +87,13 @@ def _row(visit: Visit, step: Step, numbers: Numbers, weights: NDArray[np.floatin
         f"temperature {heat:g}": weights[row][shown],
     }
     charts.draw(figure, "softmax-row", f"row {numbers.name}", partial(dict, table))
-    shifted = (numbers.scores[row] - numbers.scores[row].max()) / heat
-    power = float(np.exp(shifted[numbers.cell[1]]))
-    share = float(weights[row][numbers.cell[1]])
-    st.caption(step.say("followed", power=power, total=float(np.exp(shifted).sum()), share=share, **numbers.pair))
-    gradient = float(jacobian_norm(weights[row][None])[0]) / heat  # a score is divided by it before the softmax
-    st.caption(step.say("row", gradient=gradient), help=step.say("jacobian"))
+
+
+def _answers(step: Step, numbers: Numbers, weights: NDArray[np.floating], heat: float) -> None:
+    """Say how strongly a row's weights answer to a small change of its scores."""
+    gradient = float(jacobian_norm(weights[None])[0]) / heat  # a score is divided by it before the softmax
+    st.markdown(step.say("row", gradient=gradient))
+    st.caption(step.say("jacobian"))
 
 
 def _sums(visit: Visit, step: Step, numbers: Numbers, weights: NDArray[np.floating]) -> None:
@@ -100,8 +107,17 @@ def _sums(visit: Visit, step: Step, numbers: Numbers, weights: NDArray[np.floati
     figure = sum_bars(rows, columns, labels, start=shown.start, theme=visit.theme)
     table = {"token": labels, "its row": rows, "its column": columns}
     charts.draw(figure, "softmax-sums", f"sums {numbers.name}", partial(dict, table))
-    sinks = float(rows.max()) < 0.999
-    st.caption(step.say("sinks" if sinks else "sums", n=len(rows), total=float(columns.sum())))
+    if float(rows.max()) < 0.999:
+        st.caption(step.say("sinks", n=len(rows), total=float(columns.sum())))
+
+
+def _exponents(visit: Visit, step: Step, numbers: Numbers, heat: float) -> None:
+    """Show the softmax with the largest score taken off, the followed cell in it, and where it overflows without."""
+    st.latex(step.says["overflow_formula"])
+    shifted = (numbers.scores[numbers.row] - numbers.scores[numbers.row].max()) / heat
+    power, total = float(np.exp(shifted[numbers.cell[1]])), float(np.exp(shifted).sum())
+    st.markdown(step.say("followed", power=power, total=total, share=power / total))
+    _overflow(visit, step, numbers)
 
 
 def _overflow(visit: Visit, step: Step, numbers: Numbers) -> None:

@@ -13,12 +13,13 @@ from attnviz.figures import component_bars, component_map, labelled_bars, row_ba
 from attnviz.figures.theme import number
 from attnviz.ui import charts
 from attnviz.ui.lesson.engine import Stream, stream
-from attnviz.ui.lesson.frame import Step, folded, guess
+from attnviz.ui.lesson.frame import Step, awaited, folded, guess
 from attnviz.ui.lesson.numbers import Numbers, numbers_row
 from attnviz.ui.lesson.roles import MOST_COMPONENTS, vectors_table
 from attnviz.ui.lesson.trail import trail
 from attnviz.ui.visit import Visit
 
+HEIGHT = 460  # of a picture, in px
 N_WORDS = 6  # likeliest next tokens whose logits are looked at
 
 
@@ -29,13 +30,16 @@ def draw(visit: Visit, step: Step) -> None:
         return
     weights = numbers.weights[numbers.row]
     parts = contributions(weights, numbers.v)  # (keys, d_value)
-    guess(step, **_answer(numbers, weights, parts))
+    shown = guess(step, **_answer(numbers, weights, parts))
     trail(numbers, "value", value=_size(parts[numbers.cell[1]]))
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        _shares(visit, step, numbers, weights, parts)
+        _shares(visit, numbers, weights, parts, shown)
     with right:
-        _stack(visit, numbers, parts)
+        if shown:
+            _stack(visit, numbers, parts)
+        else:
+            awaited(step.say("awaited"), HEIGHT)
     if not numbers.real:
         st.caption(step.say("random"))
         return
@@ -63,19 +67,23 @@ def cell_vote(numbers: Numbers, flow: Stream, words: NDArray[np.int64]) -> NDArr
 
 
 def _answer(numbers: Numbers, weights: NDArray[np.floating], parts: NDArray[np.floating]) -> dict[str, Any]:
-    """Return the answer's numbers: the key with most weight, and its share of what is written."""
-    most = int(weights.argmax())
+    """Return the answer's numbers: the key with most weight, and the one that makes most of the output."""
+    shares = size_shares(parts)
+    most, largest = int(weights.argmax()), int(shares.argmax())
     return {
-        "key": numbers.key_labels[most],
+        "verdict": "Yes" if most == largest else "No",
+        "most": numbers.key_labels[most],
+        "key": numbers.key_labels[largest],
         "query": numbers.pair["query"],
         "weight": f"{weights[most]:.0%}".replace("%", " %"),
-        "share": f"{size_shares(parts)[most]:.0%}".replace("%", " %"),
-        "value": number(_size(numbers.v[most])),
+        "share": f"{shares[largest]:.0%}".replace("%", " %"),
+        "value": number(_size(numbers.v[largest])),
         "mean": number(np.linalg.norm(numbers.v, axis=1).mean()),
     }
 
 
-def _shares(visit: Visit, step: Step, numbers: Numbers, weights, parts) -> None:
+def _shares(visit: Visit, numbers: Numbers, weights, parts, shown: bool) -> None:
+    """Draw the weights and, once the answer is `shown`, the share of the output that each key makes."""
     keys = slice(numbers.shown.start, min(numbers.shown.stop, len(numbers.k)))
     allowed, labels = numbers.allowed[numbers.row, keys], numbers.key_labels[keys]
     shares = size_shares(parts)
@@ -83,13 +91,13 @@ def _shares(visit: Visit, step: Step, numbers: Numbers, weights, parts) -> None:
         weights[keys],
         labels,
         query_label=numbers.pair["query"],
-        after=shares[keys],
+        after=shares[keys] if shown else None,
         allowed=allowed,
-        names=("weight", "share of what is fetched, by size"),
+        names=("weight", "share of the output, by size"),
         key_start=keys.start,
-        title="Weight, and what is fetched",
+        title="Weight, and share of the output" if shown else "",
         theme=visit.theme,
-        height=460,
+        height=HEIGHT,
     )
     columns = {"key": labels, "weight": weights[keys], "size of value": np.linalg.norm(numbers.v[keys], axis=1)}
     charts.draw(figure, "lesson-shares", f"shares {numbers.name}", lambda: columns | {"share": shares[keys]})
@@ -109,7 +117,7 @@ def _stack(visit: Visit, numbers: Numbers, parts: NDArray[np.floating]) -> None:
         marked=[keys.start + len(labels) - 1],
         title="The stack that adds up to the output",
         theme=visit.theme,
-        height=460 if len(labels) < 20 else None,
+        height=HEIGHT if len(labels) < 20 else None,
     )
     charts.draw(figure, "lesson-stack", f"stack {numbers.name}", lambda: vectors_table(rows, labels))
 
@@ -121,10 +129,8 @@ def _stream(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDA
         step.say(
             "stream",
             name=numbers.name,
-            layer=numbers.layer,
             written=number(_size(written)),
             entering=number(_size(flow.states[numbers.layer])),
-            own=number(_size(flow.states[0])),
         )
     )
     draw = partial(_sizes_and_likeness, visit, step, numbers, flow, written)
@@ -181,7 +187,7 @@ def _next_word(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: 
     labels = [visit.rest.label_of(int(word)) for word in words]
     votes = flow.votes(flow.write(numbers.layer, numbers.head, parts.sum(axis=0)), words)
     cell = cell_vote(numbers, flow, words)
-    trail(numbers, "logit", value=_size(parts[numbers.cell[1]]), logit=(labels[0], float(cell[0])))
+    trail(numbers, "logit", value=_size(parts[numbers.cell[1]]), logit=(labels[0], float(cell[0])), n=5)
     st.markdown(
         step.say(
             "word",
