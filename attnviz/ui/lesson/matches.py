@@ -143,4 +143,4 @@ def _end(visit: Visit, step: Step, numbers: Numbers) -> None:
     ladder(numbers, size, visit.rest.label_of(int(words[0])), vote, float(chances[0]))
     trace = numbers.trace
     n_cells = sum(trace.heads(layer) * int(trace.allowed(layer, 0).sum()) for layer in trace.layers)
-    st.markdown(step.say("end", n_cells=n_cells, added=signed(vote)))
+    st.markdown(step.say("end", n_cells=n_cells, added=signed(vote), query=numbers.pair["query"]))

@@ -82,7 +82,7 @@ def _curves(visit: Visit, step: Step, numbers: Numbers, best: tuple[int, int], t
     other = _of_head(visit, numbers, *best)
     itself = best == (visit.layer, visit.head)
     shown = itself or guess(step, **_moves(numbers, other, theta))
-    trail(numbers, "score")
+    trail(numbers, "score", names={"product": "q · k, turned"})
     ends = _common_range([numbers, other], theta)
     left, right = st.columns(2, gap="medium")
     with left:

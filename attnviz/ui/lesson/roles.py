@@ -11,7 +11,7 @@ from attnviz.ui import charts
 from attnviz.ui.charts import Columns
 from attnviz.ui.lesson.frame import Step, folded, guess
 from attnviz.ui.lesson.numbers import Numbers, numbers_row
-from attnviz.ui.lesson.trail import trail
+from attnviz.ui.lesson.trail import sizes
 from attnviz.ui.visit import Visit
 
 MOST_COMPONENTS = 256  # that are drawn
@@ -34,7 +34,7 @@ def draw(visit: Visit, step: Step) -> None:
     for column, side in zip(st.columns(3, gap="medium"), sides, strict=True):
         with column:
             _vectors(visit, numbers, *side)
-    trail(numbers, "sizes")
+    sizes(numbers)
     st.caption(_followed(visit, step, numbers))
     if width > MOST_COMPONENTS:
         st.caption(step.say("cut", drawn=MOST_COMPONENTS, width=width))

@@ -88,8 +88,9 @@ def _take_width() -> None:
 def _answer(found: Scaling, d: int) -> dict[str, Any]:
     """Return the answer's numbers: how many rows saturate, and how far apart two products, and their weights, are."""
     gap = math.sqrt(2 * d)
-    ratio = f"{math.exp(gap):,.0f}" if gap < 12 else in_powers(math.exp(gap))
-    rows = {"n_rows": f"{len(found.scaled.maxima):,}", "ratio": ratio, "gap": gap, "least": math.exp(math.sqrt(2))}
+    ratio = float(f"{math.exp(gap):.2g}")
+    told = in_powers(ratio) if ratio >= 1e6 else f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.1f}"
+    rows = {"n_rows": f"{len(found.scaled.maxima):,}", "ratio": told, "gap": gap, "least": math.exp(math.sqrt(2))}
     return rows | {"without": found.unscaled.above(0.99), "scaled": found.scaled.above(0.99)}
 
 

@@ -25,8 +25,9 @@ def draw(visit: Visit, step: Step) -> None:
     real = st.session_state.source == "real"
     numbers = numbers_row(visit, follow=("query",) if real else (), width="d_model")
     heads_box = _heads_box() if st.session_state.source == "random" else None
-    costs = [attention_cost(len(numbers.q) if numbers else st.session_state.rows, *shape) for shape in ((4096, 1), BIG)]
-    guess(step, one=_mega(costs[0]), many=_mega(costs[1]), matrices=costs[1].score_matrices)
+    n = len(numbers.q) if numbers else st.session_state.rows
+    costs = [attention_cost(n, *shape) for shape in ((BIG[0], 1), BIG)]
+    guess(step, n=n, one=_mega(costs[0]), many=_mega(costs[1]), matrices=costs[1].score_matrices)
     if heads_box is not None:
         _random(visit, step, heads_box)
     elif numbers is not None:

@@ -34,7 +34,7 @@ def draw(visit: Visit, step: Step) -> None:
     best = int(columns.argmax())
     sums = {"largest": float(columns[best]), "key": numbers.key_labels[best], "least": float(columns.min())}
     shown = guess(step, n=len(weights), **sums)
-    trail(numbers, "weight", weight="weight" if heat == 1 else "weight (at τ = 1)")
+    trail(numbers, "weight", names={} if heat == 1 else {"weight": "weight (at τ = 1)"})
     left, right = st.columns(2, gap="medium")
     with left:
         _row(visit, numbers, weights, heat)

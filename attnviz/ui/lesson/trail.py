@@ -1,5 +1,7 @@
 """The number that the lesson follows: from the product of a query and a key to what it does to the next word."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import streamlit as st
 
@@ -7,7 +9,13 @@ from attnviz.figures.theme import number
 from attnviz.ui.controls import plain
 from attnviz.ui.lesson.numbers import Numbers
 
-STAGES = ("sizes", "product", "score", "weight", "value", "logit")
+NAMES = {"product": "q · k", "score": "score", "weight": "weight", "value": "‖weight × value‖", "logit": "logit"}
+
+
+def sizes(numbers: Numbers) -> None:
+    """Show where the number begins: the sizes of the followed query's q and the followed key's k."""
+    q, k = (np.linalg.norm(vectors[at]) for vectors, at in zip((numbers.q, numbers.k), numbers.cell, strict=True))
+    st.markdown(f"**Followed:** {_pair(numbers)} :gray[·] size ‖q‖ **{number(q)}** :gray[and] ‖k‖ **{number(k)}**")
 
 
 def trail(
@@ -16,25 +24,27 @@ def trail(
     *,
     value: float | None = None,
     logit: tuple[str, float] | None = None,
-    weight: str = "weight",
+    names: Mapping[str, str] | None = None,
     n: int = 2,
 ) -> None:
     """Show the last stages of the followed number, up to this step's.
 
     Args:
         numbers: what the step works on.
-        here: the last of `STAGES` that is shown; it is the step's own.
+        here: the step's own stage, one of `NAMES`.
         value: size of weight times value, for the stage "value".
         logit: the next word and what the cell adds to its logit, for the stage "logit".
-        weight: what the stage "weight" is called.
+        names: what stages are called here, other than in `NAMES`.
         n: how many stages.
     """
-    query, key = (plain(f"{label} ({at})") for label, at in zip(numbers.pair.values(), numbers.cell, strict=True))
-    parts = [f"{name} **{text}**" for name, text in _stages(numbers, here, value, logit, weight)[-n:]]
-    between = " :gray[and] " if here == "sizes" else " :gray[→] "
-    if here != "sizes":
-        parts[-1] = f":violet-background[{parts[-1]}]"
-    st.markdown(f"**Followed:** {query} → {key} :gray[·] " + between.join(parts))
+    called = {**NAMES, **(names or {})}
+    if logit is not None:
+        called["logit"] = f"added to the logit of “{plain(logit[0])}” by this key"
+    figures = _figures(numbers, value, None if logit is None else logit[1])
+    stages = list(NAMES)[: list(NAMES).index(here) + 1][-n:]
+    parts = [f"{called[stage]} **{figures[stage]}**" for stage in stages]
+    parts[-1] = f":violet-background[{parts[-1]}]"
+    st.markdown(f"**Followed:** {_pair(numbers)} :gray[·] " + " :gray[→] ".join(parts))
 
 
 def ladder(numbers: Numbers, value: float, word: str, added: float, chance: float) -> None:
@@ -45,12 +55,11 @@ def ladder(numbers: Numbers, value: float, word: str, added: float, chance: floa
         value: size of weight times value.
         word: the likeliest next word; `added`: by this cell to its logit; `chance`: its probability.
     """
-    rows = _stages(numbers, "value", value, None, "weight")
-    rows.append((f"added to the logit of “{plain(word)}”", signed(added)))
-    rows.append((f"probability of “{plain(word)}”", f"{chance:.1%}".replace("%", " %")))
-    query, key = (plain(f"{label} ({at})") for label, at in zip(numbers.pair.values(), numbers.cell, strict=True))
-    lines = [f"| {query} → {key} | |", "|:--|--:|"]
-    st.markdown("\n".join([*lines, *(f"| {name} | **{text}** |" for name, text in rows)]))
+    called = NAMES | {"logit": f"added to the logit of “{plain(word)}”"}
+    rows = {called[stage]: figures for stage, figures in _figures(numbers, value, added).items()}
+    rows[f"probability that “{plain(word)}” comes next"] = f"{chance:.1%}".replace("%", " %")
+    lines = [f"| {_pair(numbers)} | |", "|:--|--:|", *(f"| {name} | **{figures}** |" for name, figures in rows.items())]
+    st.markdown("\n".join(lines))
 
 
 def signed(value: float) -> str:
@@ -58,22 +67,23 @@ def signed(value: float) -> str:
     return f"{'+' * (value > 0)}{number(value)}"
 
 
-def _stages(
-    numbers: Numbers, here: str, value: float | None, logit: tuple[str, float] | None, weight: str
-) -> list[tuple[str, str]]:
+def _pair(numbers: Numbers) -> str:
+    """Return the followed query and key, each with its position."""
+    labelled = zip(numbers.pair.values(), numbers.cell, strict=True)
+    return " → ".join(plain(f"{label} ({position})") for label, position in labelled)
+
+
+def _figures(numbers: Numbers, value: float | None, added: float | None) -> dict[str, str]:
+    """Return what is printed at each stage that is known."""
     query, key = numbers.cell
-    q, k = numbers.q[query], numbers.k[key]
-    if here == "sizes":
-        return [("size ‖q‖", number(np.linalg.norm(q))), ("‖k‖", number(np.linalg.norm(k)))]
-    stages = [("q · k", f"{q @ k:.4g}".replace("-", "−"))]
-    last = STAGES.index(here)
-    if last >= STAGES.index("score"):
-        stages.append(("score", number(numbers.scores[numbers.row, key])))
-    if last >= STAGES.index("weight"):
-        stages.append((weight, f"{numbers.weights[numbers.row, key]:.3f}"))
-    if last >= STAGES.index("value") and value is not None:
-        stages.append(("‖weight × value‖", number(value)))
-    if logit is not None:
-        word, added = logit
-        stages.append((f"added to the logit of “{plain(word)}” by this key", signed(added)))
-    return stages
+    product = float(numbers.q[query] @ numbers.k[key])
+    figures = {
+        "product": f"{product:.4g}".replace("-", "−"),  # as many digits as make the score, an eighth of it, right
+        "score": number(numbers.scores[numbers.row, key]),
+        "weight": f"{numbers.weights[numbers.row, key]:.3f}",
+    }
+    return (
+        figures
+        | ({} if value is None else {"value": number(value)})
+        | ({} if added is None else {"logit": signed(added)})
+    )

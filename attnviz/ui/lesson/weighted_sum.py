@@ -131,6 +131,7 @@ def _stream(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDA
             name=numbers.name,
             written=number(_size(written)),
             entering=number(_size(flow.states[numbers.layer])),
+            query=numbers.pair["query"],
         )
     )
     draw = partial(_sizes_and_likeness, visit, step, numbers, flow, written)
