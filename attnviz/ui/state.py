@@ -191,6 +191,16 @@ FIELDS: dict[str, Field] = {
 UNDER_OTHER_NAMES = {"z": "text"}  # a packed text
 
 
+def mend() -> None:
+    """Give a choice that came back without a value its default.
+
+    A row of buttons of which one is always on has been seen to send none, on a machine that was busy.
+    """
+    for name, field in FIELDS.items():
+        if name in st.session_state and st.session_state[name] is None and field.default is not None:
+            st.session_state[name] = field.default
+
+
 def restore(page: str = "") -> None:
     """Read the address into the session, once a visit and whenever somebody else than `remember` changed it.
 
@@ -200,6 +210,7 @@ def restore(page: str = "") -> None:
     Args:
         page: which page of the app is open.
     """
+    mend()
     address = st.query_params.to_dict()
     known = st.session_state.get("address")
     from_page = st.session_state.get("page", page)

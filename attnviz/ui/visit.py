@@ -154,6 +154,7 @@ def current_visit() -> Visit:
     """
     if st.session_state.pop(WHOLE_PAGE, False):
         st.rerun()
+    state.mend()
     known: Visit = st.session_state.visit
     chosen = st.session_state
     same = (known.part, known.layer, known.head) == (chosen.part or known.info.parts[0], chosen.layer, chosen.head)

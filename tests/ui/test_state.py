@@ -22,6 +22,7 @@ from attnviz.ui.state import (
     pack_text,
     unpack_text,
 )
+from tests.ui.conftest import Visitor
 
 VALUES = {  # one value or more a field, none of them the default
     "model": ["minilm", "a/b", "~/my models/é"],
@@ -348,3 +349,15 @@ def test_a_packed_text_that_is_no_text_is_refused() -> None:
     packed = base64.urlsafe_b64encode(zlib.compress(b"\xff\xfe\xfa")).decode("ascii")
     with pytest.raises(ValueError, match="not a packed text"):
         unpack_text(packed)
+
+
+@pytest.mark.parametrize("page", ["", "scratch", "pronouns", "generate", "cost", "talk"])
+def test_a_choice_without_a_value_is_the_default_again(open_app: Callable[..., Visitor], page: str) -> None:
+    visitor = open_app(page=page)
+    rows = [row.key for row in visitor.app.get("button_group") if row.key in FIELDS]
+    assert rows and all(FIELDS[name].default is not None for name in rows)
+    for name in rows:
+        visitor.app.session_state[name] = None
+    visitor.app.run()
+    assert visitor.crashes() == []
+    assert {name: visitor[name] for name in rows} == {name: FIELDS[name].default for name in rows}
