@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from attnviz.core.deck import Scene, deck_text, read_deck, shipped_decks
+from attnviz.core.deck import Deck, Scene, deck_text, read_deck, shipped_decks
 from attnviz.core.switches import Switches
+from attnviz.ui.talk import own
 from attnviz.ui.talk.cost_pictures import COST_PICTURES
 from attnviz.ui.talk.numbers import COST_NAMES, check_caption
 from attnviz.ui.talk.scenes import show_scene
@@ -210,3 +211,21 @@ def test_a_deck_is_emptied(open_app: Open) -> None:
     assert visitor.component("own-deck")["text"] == deck_text(DECKS["what_it_costs"])
     visitor.press("empty-deck")
     assert visitor.component("own-deck")["text"] == "" and "Your deck has no scene yet" in visitor.says()
+
+
+class Session(dict[str, Any]):
+    """A visitor's session, outside a page."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+
+def test_a_deck_that_the_browser_tells_of_late_stays_emptied(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own.st, "session_state", Session())
+    own.set_own_deck(Deck("My talk", DECKS["who_is_it"].scenes[:1]))  # saved before the browser told
+    kept = deck_text(DECKS["what_it_costs"])
+    own._take_back(kept)
+    assert own.own_deck().scenes == (*DECKS["what_it_costs"].scenes, *DECKS["who_is_it"].scenes[:1])
+    own.set_own_deck(own.EMPTY)
+    own._take_back(kept)
+    assert own.own_deck() == own.EMPTY

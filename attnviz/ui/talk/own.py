@@ -102,11 +102,15 @@ def _save() -> None:
 
 
 def _take_back(text: str) -> None:
-    """Take the deck that the browser kept, in front of scenes saved meanwhile; once, though it may tell twice."""
+    """Take the deck that the browser kept, in front of scenes saved meanwhile.
+
+    Once: the browser may tell twice, and late, when the visitor has emptied the deck.
+    """
+    if st.session_state.get("deck-taken"):
+        return
     try:
         kept = read_deck(text)
     except ValueError:
         return
-    own = own_deck().scenes
-    if own[: len(kept.scenes)] != kept.scenes:
-        set_own_deck(Deck(kept.title, (*kept.scenes, *own)))
+    st.session_state["deck-taken"] = True
+    set_own_deck(Deck(kept.title, (*kept.scenes, *own_deck().scenes)))
