@@ -192,13 +192,15 @@ UNDER_OTHER_NAMES = {"z": "text"}  # a packed text
 
 
 def mend() -> None:
-    """Give a choice that came back without a value its default.
+    """Give a choice that came back without a value the one that it had.
 
     A row of buttons of which one is always on has been seen to send none, on a machine that was busy.
     """
+    remembered = st.session_state.get("remembered", {})
     for name, field in FIELDS.items():
         if name in st.session_state and st.session_state[name] is None and field.default is not None:
-            st.session_state[name] = field.default
+            before = remembered.get(name)
+            st.session_state[name] = field.default if before is None else before
 
 
 def restore(page: str = "") -> None:

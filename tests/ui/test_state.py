@@ -361,3 +361,12 @@ def test_a_choice_without_a_value_is_the_default_again(open_app: Callable[..., V
     visitor.app.run()
     assert visitor.crashes() == []
     assert {name: visitor[name] for name in rows} == {name: FIELDS[name].default for name in rows}
+
+
+def test_a_choice_that_comes_without_a_value_stays_as_the_visitor_left_it(open_app: Callable[..., Visitor]) -> None:
+    visitor = open_app(histogram="layer")
+    visitor.choose("strip", "lines")
+    for name in ("strip", "histogram"):
+        visitor.app.session_state[name] = None
+    visitor.app.run()
+    assert visitor.crashes() == [] and (visitor["strip"], visitor["histogram"]) == ("lines", "layer")
