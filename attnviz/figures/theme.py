@@ -277,6 +277,7 @@ def colour_bar(
         "tickfont": font,
         "tickmode": "array",
         "tickvals": ticks,
+        "ticklabeloverflow": "allow",  # else a wide number at an end is left out
         "ticktext": [f"{sign}{number(tick)}" for sign, tick in zip(signs, ticks, strict=True)],
         "lenmode": "pixels",
         "len": 15 * label_size,

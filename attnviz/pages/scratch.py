@@ -9,6 +9,7 @@ from attnviz.ui.lesson import DRAW
 from attnviz.ui.lesson.frame import all_steps, code, frame
 from attnviz.ui.visit import current_visit
 
+BOXES = ("source", "layer", "head", "rows", "width", "seed", "heads", "curves", "swap", "heat", "digits", "overflow")
 STEPS = {step.name: step for step in all_steps() if step.name in DRAW}
 
 
@@ -45,6 +46,7 @@ def lesson() -> None:
         label_visibility="collapsed",
     )
     step = STEPS[chosen]
+    state.hold("step", chosen, BOXES)
     if visit.switched:
         st.caption("The switches in the sidebar act on other pages. This one shows the model at rest.")
     frame(step)

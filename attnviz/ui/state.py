@@ -7,7 +7,7 @@ into the session before any widget is made, `remember` writes the session back a
 import base64
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -203,6 +203,22 @@ def mend() -> None:
             st.session_state[name] = field.default if before is None else before
 
 
+def hold(level: str, place: str, names: Iterable[str]) -> None:
+    """Tell the browser the values of choices anew where their boxes come anew: on another page, or in another step.
+
+    A box that comes back shows its lowest value, and tells that, if the run that brought it was overtaken by a click.
+
+    Args:
+        level: "page" or "step"; `place`: which one is drawn now.
+        names: of `FIELDS`, of boxes that this run has not drawn yet.
+    """
+    if st.session_state.get("places", {}).get(level) != place:
+        for name in names:
+            if name in st.session_state:
+                st.session_state[name] = st.session_state[name]
+    st.session_state.places_now = {**st.session_state.get("places_now", {}), level: place}
+
+
 def restore(page: str = "") -> None:
     """Read the address into the session, once a visit and whenever somebody else than `remember` changed it.
 
@@ -213,6 +229,7 @@ def restore(page: str = "") -> None:
         page: which page of the app is open.
     """
     mend()
+    hold("page", page, FIELDS)
     address = st.query_params.to_dict()
     known = st.session_state.get("address")
     from_page = st.session_state.get("page", page)
@@ -261,6 +278,7 @@ def remember() -> None:
         st.query_params.from_dict(address)
         st.session_state.address = address
         st.session_state.address_before = (known, time.monotonic())
+    st.session_state.places = st.session_state.get("places_now", {})
     st.session_state.remembered = {name: st.session_state.get(name, field.default) for name, field in FIELDS.items()}
 
 

@@ -104,7 +104,8 @@ def function_of(name: str) -> Callable[..., Any]:
 def frame(step: Step) -> None:
     """Draw the head of a step: title, sentences, formula."""
     st.subheader(f"{step.number}. {step.title}", anchor=False)
-    words, formula = st.columns([5, 4], gap="large", vertical_alignment="center")
+    with st.container(key="text-and-formula"):
+        words, formula = st.columns([1, 1], gap="medium", vertical_alignment="center")
     with words:
         st.markdown(step.text)
     with formula:

@@ -60,9 +60,8 @@ def _random(visit: Visit, step: Step) -> None:
             _random_maps(visit, free, "without it", signs[1], largest)
         else:
             awaited(step.say("awaited"), HEIGHT)
-    changed = row_changes(free.output, free.output_after)
     heads = "1 head" if n_heads == 1 else f"{n_heads} heads"
-    st.caption(step.say("random", heads=heads, d=d, n_drawn=min(d, MOST_COMPONENTS), first=float(changed[0])))
+    st.caption(step.say("random", heads=heads, d=d, n_drawn=min(d, MOST_COMPONENTS)))
 
 
 def _signs(before: NDArray[np.floating], after: NDArray[np.floating]) -> list[str]:
@@ -119,6 +118,9 @@ def _swap_box() -> None:
 def _real(visit: Visit, step: Step) -> None:
     """Run the text with another last word, under the model's own mask and under the other one, and compare a head."""
     other = swapped(visit.text, st.session_state.swap)
+    if other == visit.text:
+        st.info(step.say("same_word"))
+        return
     own = visit.rest.causal(visit.layer, part=visit.part)
     cannot = visit.info.cannot.get("causal") or (visit.part == "cross" and step.says["cross"])
     passes = {"with the mask" if own else "as it is, no mask": Switches()}
@@ -137,13 +139,13 @@ def _real(visit: Visit, step: Step) -> None:
     _compare(visit, step, traces, alike, masked_first=bool(own))
     if cannot:
         st.info(plain(cannot))
-    if other == visit.text:
-        st.caption(step.say("same_word"))
+    if alike.n_shared > MOST_TOKENS:
+        st.caption(step.say("drawn", drawn=MOST_TOKENS, n=alike.n_shared))
     switched = " " + step.say("switched") if len(passes) == 2 else ""
     st.caption(step.say("real", last=st.session_state.swap) + switched)
     if alike.n_before != alike.n_after:
         st.caption(step.say("lengths", n=alike.n_before, n_other=alike.n_after, n_shared=alike.n_shared))
-    elif alike.first > 0 and alike.n_before <= MOST_COMPARED:
+    elif own and alike.first > 0 and alike.n_before <= MOST_COMPARED:
         n_heads, n_same = heads_that_kept(*first, part=visit.part)
         st.caption(step.say("all_heads", n_heads=n_heads, n_same=n_same, first=alike.first))
 
@@ -163,7 +165,8 @@ def _compare(
     weights = {name: [t.weights(visit.layer, visit.head, **where) for t in pair] for name, pair in traces.items()}
     signs = [_signs(*pair) for pair in weights.values()]
     pictures = list(weights)
-    if len(pictures) == 2 and not _asked(step, signs, masked_first):
+    rows = "the last {}" if alike.n_shared > MOST_COMPARED else "{}" if alike.n_before == alike.n_after else "{} shared"
+    if len(pictures) == 2 and not _asked(step, signs, rows.format(len(signs[0])), masked_first):
         pictures.pop()
     drawn = _last(alike.n_shared, MOST_TOKENS)
     sides = zip(*(trace.tokens_of(visit.part) for trace in next(iter(traces.values()))), strict=True)
@@ -179,12 +182,12 @@ def _compare(
             awaited(step.say("awaited"), HEIGHT)
 
 
-def _asked(step: Step, signs: Sequence[Sequence[str]], masked_first: bool) -> bool:
-    """Ask which rows change under the other mask, and return whether the answer is shown."""
+def _asked(step: Step, signs: Sequence[Sequence[str]], rows: str, masked_first: bool) -> bool:
+    """Ask which of the `rows`, a number, change under the other mask; return whether the answer is shown."""
     if masked_first:
-        return guess(step, **_answer(*signs))
+        return guess(step, **_answer(*signs) | {"n": rows})
     question, answer = step.says["question_free"], step.says["answer_free"]
-    return guess(step, question, answer, **_answer(*reversed(signs)))
+    return guess(step, question, answer, **_answer(*reversed(signs)) | {"n": rows})
 
 
 def _before_and_after(before: Sequence[Token], after: Sequence[Token], drawn: slice) -> list[str]:

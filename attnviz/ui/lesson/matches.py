@@ -34,7 +34,9 @@ def draw(visit: Visit, step: Step) -> None:
         return
     found = {name: _both(numbers, name) for name in TYPES}
     apart = found["float32"][1]
-    guess(step, weights=in_powers(np.abs(apart).max()), fine=in_powers(np.abs(found["float64"][1]).max()))
+    most, finest = (float(np.abs(found[name][1]).max()) for name in TYPES)
+    exact = step.says["answer_exact"] if most == finest == 0 else ""
+    guess(step, answer=exact, weights=in_powers(most), fine=in_powers(finest))
     left, right = st.columns(2, gap="medium")
     with left:
         _map(visit, numbers, apart)

@@ -131,7 +131,7 @@ def numbers_row(
                 more()
     if numbers is None:
         st.info(plain(visit.info.cannot["scores"]))
-    elif len(numbers.q) > MOST_TOKENS or len(numbers.k) > MOST_TOKENS:
+    elif follow and (len(numbers.q) > MOST_TOKENS or len(numbers.k) > MOST_TOKENS):
         st.caption(_cut(numbers))
     return numbers
 
@@ -255,4 +255,6 @@ def _cell_boxes(numbers: Numbers, follow: Sequence[str]) -> None:
 
 def _follow(cell: tuple[int, int], side: int) -> None:
     query, key = cell
-    pick((query, st.session_state["followed-key"]) if side else (st.session_state["followed-query"], key))
+    chosen = (query, st.session_state["followed-key"]) if side else (st.session_state["followed-query"], key)
+    if chosen != cell:  # a box that comes back to the page may tell what it showed before
+        pick(chosen)

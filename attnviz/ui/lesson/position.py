@@ -53,43 +53,42 @@ def draw(visit: Visit, step: Step) -> None:
         st.info(step.say("cross"))
         return
     shuffled = _shuffle(visit)
-    best = previous_token_head(visit)
+    best, looks_back = previous_token_head(visit)
     if st.session_state.source == "random":
         st.caption(step.say("only_real"))
     model = numpy_model(visit)
     theta = None if model is None else model.theta
-    asked = theta is not None and best != (visit.layer, visit.head)
+    asked = theta is not None and looks_back and best != (visit.layer, visit.head)
     if not asked and isinstance(shuffled, Shuffled):
         guess(step, step.says["question_shuffled"], step.says["answer_shuffled"], **_counts(shuffled))
     if theta is not None:
-        _curves(visit, step, numbers, best, theta)
+        _curves(visit, step, numbers, best if looks_back else None, theta)
         folded(step.say("turns_title"), "position-turns", partial(_turns, step, theta))
     elif model is not None:
         st.markdown(step.say("learned"))
     folded(step.say("shuffle_title"), "position-shuffle", partial(_shuffle_part, visit, step, shuffled, told=asked))
 
 
-def previous_token_head(visit: Visit) -> tuple[int, int]:
-    """Return the (layer, head) that looks at the token before most, on the visitor's text."""
+def previous_token_head(visit: Visit) -> tuple[tuple[int, int], bool]:
+    """Return the (layer, head) that looks at the token before most on the visitor's text, and if it does so mostly."""
     survey = cache.get_survey(visit.choice, visit.rest, visit.part, None)
     values = np.nan_to_num(survey.measures["previous_token"], nan=-1.0)  # (layers, heads)
     row, head = divmod(int(values.argmax()), values.shape[1])
-    return visit.rest.layers_of(visit.part)[row], head
+    return (visit.rest.layers_of(visit.part)[row], head), bool(values[row, head] > 0.5)
 
 
-def _curves(visit: Visit, step: Step, numbers: Numbers, best: tuple[int, int], theta: float) -> None:
+def _curves(visit: Visit, step: Step, numbers: Numbers, best: tuple[int, int] | None, theta: float) -> None:
     """Draw the followed pair's score over distance in the chosen head and, with the answer, in another one."""
-    other = _of_head(visit, numbers, *best)
-    itself = best == (visit.layer, visit.head)
-    shown = itself or guess(step, **_moves(numbers, other, theta))
+    other = None if best in (None, (visit.layer, visit.head)) else _of_head(visit, numbers, *best)
+    shown = other is not None and guess(step, **_moves(numbers, other, theta))
     trail(numbers, "score", names={"product": "q · k, turned"})
-    ends = _common_range([numbers, other], theta)
+    ends = _common_range([numbers] if other is None else [numbers, other], theta)
     left, right = st.columns(2, gap="medium")
     with left:
         _curve(visit, numbers, theta, ends, "own")
     with right:
-        if itself:
-            st.markdown(step.say("is_previous", name=visit.name))
+        if other is None:
+            st.markdown(step.say("is_previous", name=visit.name) if best else step.says["no_previous"])
         elif shown:
             _curve(visit, other, theta, ends, "previous")
             st.button(f"Take {other.name}", key="take-previous", on_click=_take, args=(*best, numbers.cell))

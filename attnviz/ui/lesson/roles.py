@@ -25,7 +25,7 @@ def draw(visit: Visit, step: Step) -> None:
         return
     (n_queries, width), n_keys = numbers.q.shape, len(numbers.k)
     n_numbers = numbers.q.size + numbers.k.size + numbers.v.size
-    guess(step, n_queries=n_queries, n_keys=n_keys, width=width, n_numbers=n_numbers, name=numbers.name)
+    guess(step, n_queries=n_queries, n_keys=n_keys, width=width, n_numbers=n_numbers)
     sides = (
         ("Queries", numbers.q, numbers.query_labels, numbers.cell[0]),
         ("Keys", numbers.k, numbers.key_labels, numbers.cell[1]),

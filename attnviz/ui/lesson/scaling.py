@@ -59,7 +59,7 @@ def _weights_and_gradients(visit: Visit, step: Step, found: Scaling) -> None:
     """Draw the largest weights and the gradients, as histograms, a table, and curves over the width or the tokens."""
     n_tokens, d = st.session_state.rows, st.session_state.width
     random_boxes(["rows"])
-    st.markdown(step.say("gradient", **_gradients(found)))
+    st.markdown(step.say("gradient", **_gradients(found)) if d >= NORMAL_FROM else step.say("gradient_small"))
     _sharpness(visit, found, NAMES, "random")
     st.caption(step.say("sharpness"))
     table, said = st.columns(2, gap="medium")
@@ -91,7 +91,8 @@ def _answer(found: Scaling, d: int) -> dict[str, Any]:
     ratio = float(f"{math.exp(gap):.2g}")
     told = in_powers(ratio) if ratio >= 1e6 else f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.1f}"
     rows = {"n_rows": f"{len(found.scaled.maxima):,}", "ratio": told, "gap": gap, "least": math.exp(math.sqrt(2))}
-    return rows | {"without": found.unscaled.above(0.99), "scaled": found.scaled.above(0.99)}
+    shares = {"without": found.unscaled.above(0.99), "scaled": found.scaled.above(0.99)}
+    return rows | {name: f"{share:.0%}".replace("%", " %") for name, share in shares.items()}
 
 
 def _gradients(found: Scaling) -> dict[str, float]:

@@ -34,9 +34,8 @@ def draw(visit: Visit, step: Step) -> None:
         side=_side(products),
         width=len(products),
         few=number(products[few].sum()),
+        rest=number(products.sum() - products[few].sum()),
         total=number(products.sum()),
-        share=f"{SHARE:.0%}".replace("%", " %"),
-        **numbers.pair,
     )
     trail(numbers, "weight", n=3)
     st.caption(step.say("click"))

@@ -1,4 +1,4 @@
-"""Step 8, several heads: split, attend, concatenate, project; and two heads of the real model side by side."""
+"""Step 8, several heads: random ones split, attend, concatenate, project; or two heads of the model side by side."""
 
 from functools import partial
 
@@ -21,10 +21,10 @@ BIG = (4096, 32)  # width and heads of a layer in models of 7 billion weights
 
 
 def draw(visit: Visit, step: Step) -> None:
-    """Draw random heads beside each other with what they cost, then two heads of the model's layer."""
+    """Draw random heads beside each other with what they cost, or two heads of the model's layer."""
     real = st.session_state.source == "real"
     numbers = numbers_row(visit, follow=("query",) if real else (), width="d_model")
-    heads_box = _heads_box() if st.session_state.source == "random" else None
+    heads_box = None if real else _heads_box()
     n = len(numbers.q) if numbers else st.session_state.rows
     costs = [attention_cost(n, *shape) for shape in ((BIG[0], 1), BIG)]
     guess(step, n=n, one=_mega(costs[0]), many=_mega(costs[1]), matrices=costs[1].score_matrices)
@@ -86,17 +86,18 @@ def _real(visit: Visit, step: Step, numbers: Numbers) -> None:
         st.info(step.say("one_head"))
         return
     other = _other_box(visit, numbers, weights)
-    st.markdown(
-        step.say(
-            "two_heads",
-            name=numbers.name,
-            other=f"L{visit.layer} H{other}",
-            query=numbers.pair["query"],
-            one_key=_top_key(numbers, weights[visit.head]),
-            other_key=_top_key(numbers, weights[other]),
-            n_matrices=len(visit.rest.layers_of(visit.part)) * len(weights),
+    if numbers.allowed[numbers.row].sum() > 1:  # else neither head has a choice
+        st.markdown(
+            step.say(
+                "two_heads",
+                name=numbers.name,
+                other=f"L{visit.layer} H{other}",
+                query=numbers.pair["query"],
+                one_key=_top_key(numbers, weights[visit.head]),
+                other_key=_top_key(numbers, weights[other]),
+                n_matrices=len(visit.rest.layers_of(visit.part)) * len(weights),
+            )
         )
-    )
     for column, head in zip(st.columns(2, gap="medium"), (visit.head, other), strict=True):
         with column:
             _map(visit, numbers, weights[head], head)

@@ -30,10 +30,11 @@ def draw(visit: Visit, step: Step) -> None:
         return
     heat = float(_temperature(step))
     weights = _weights(numbers, heat)  # (shown queries, keys)
-    columns = weights.sum(axis=0)
+    columns = weights.sum(axis=0)[numbers.shown]
     best = int(columns.argmax())
-    sums = {"largest": float(columns[best]), "key": numbers.key_labels[best], "least": float(columns.min())}
-    shown = guess(step, n=len(weights), **sums)
+    key = numbers.key_labels[numbers.shown][best]
+    n = str(len(weights)) if len(weights) == len(numbers.q) else f"the {len(weights)} rows drawn"
+    shown = guess(step, n=n, largest=float(columns[best]), key=key, least=float(columns.min()))
     trail(numbers, "weight", names={} if heat == 1 else {"weight": "weight (at τ = 1)"})
     left, right = st.columns(2, gap="medium")
     with left:

@@ -78,7 +78,7 @@ def _figures(numbers: Numbers, value: float | None, added: float | None) -> dict
     query, key = numbers.cell
     product = float(numbers.q[query] @ numbers.k[key])
     figures = {
-        "product": f"{product:.4g}".replace("-", "−"),  # as many digits as make the score, an eighth of it, right
+        "product": f"{product:.4g}".replace("-", "−"),  # so that the score can be checked
         "score": number(numbers.scores[numbers.row, key]),
         "weight": f"{numbers.weights[numbers.row, key]:.3f}",
     }

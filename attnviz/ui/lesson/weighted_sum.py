@@ -100,7 +100,8 @@ def _shares(visit: Visit, numbers: Numbers, weights, parts, shown: bool) -> None
         height=HEIGHT,
     )
     columns = {"key": labels, "weight": weights[keys], "size of value": np.linalg.norm(numbers.v[keys], axis=1)}
-    charts.draw(figure, "lesson-shares", f"shares {numbers.name}", lambda: columns | {"share": shares[keys]})
+    columns |= {"share": shares[keys]} if shown else {}
+    charts.draw(figure, "lesson-shares", f"shares {numbers.name}", partial(dict, columns))
 
 
 def _stack(visit: Visit, numbers: Numbers, parts: NDArray[np.floating]) -> None:
