@@ -172,6 +172,19 @@ def test_next_and_back_lead_through_all_steps(open_step: Any) -> None:
     assert visitor["text"] == "The cat sat on the mat"
 
 
+def test_boxes_are_told_their_values_until_a_step_is_drawn_to_its_end(open_step: Any) -> None:
+    visitor = open_step("scaling", layer="4", swap="badly")
+    visitor.choose("step", "mask")
+    visitor.app.run()
+    box = visitor.widget("swap")
+    assert not box.proto.set_value and box.value == "badly"  # a value that the browser knows doesn't fight its clicks
+    visitor.app.session_state["places"] = {"step": "scaling"}  # as if clicks had overtaken the run that brought the box
+    visitor.app.run()
+    for key, value in (("swap", "badly"), ("layer", 4)):
+        box = visitor.widget(key)
+        assert box.proto.set_value and box.value == value, key  # else the browser may show, and tell, the lowest
+
+
 def test_the_link_to_a_step_holds_all_that_was_chosen(open_step: Any) -> None:
     visitor = open_step("scores", text="The cat sat on it", layer="4")
     (link,) = re.findall(r"\[Link to this step\]\(\?(.*?)\)", visitor.says())
