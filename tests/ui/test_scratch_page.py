@@ -17,13 +17,14 @@ from attnviz.core.several_heads import random_heads
 from attnviz.core.shuffled import followed_by_heads
 from attnviz.core.words import shuffle_words
 from attnviz.ui.lesson import DRAW
-from attnviz.ui.lesson.frame import all_steps, step_of
+from attnviz.ui.lesson.frame import all_steps
 from attnviz.ui.state import FIELDS, LANDING
 from tests.ui.conftest import Passes, Visitor
 
 Open = Callable[..., Visitor]
 CAUSAL = np.tri(11, dtype=bool)  # of the landing text
 IT, CAR = 10, 3  # its followed cell
+STEPS = {step.name: step for step in all_steps()}
 NAMES = [step.name for step in all_steps()]
 MINE = ["roles", "scores", "position", "weighted_sum", "several_heads", "matches"]
 THETA = 100000.0  # of SmolLM2's turns
@@ -128,7 +129,7 @@ def test_a_step_has_all_its_parts(step: Any) -> None:
 def test_a_step_opens_from_its_own_link(open_step: Any, name: str) -> None:
     visitor = open_step(name)
     assert_well(visitor)
-    step = step_of(name)
+    step = STEPS[name]
     assert visitor["step"] == name
     assert f"{step.number}. {step.title}" in visitor.says()
     assert visitor.app.query_params == ({} if name == "roles" else {"step": name})
@@ -153,7 +154,7 @@ def test_the_code_is_the_source_of_the_functions(open_step: Any, name: str) -> N
     visitor = open_step(name)
     unfold(visitor, f"code-{name}")
     assert [block.value.strip() for block in visitor.app.code] == [
-        inspect.getsource(function).strip() for function in step_of(name).functions()
+        inspect.getsource(function).strip() for function in STEPS[name].functions()
     ]
 
 
@@ -233,7 +234,7 @@ def test_words_that_need_more_than_linear_algebra_are_not_told_aloud(open_step: 
 
 def test_the_lesson_needs_one_pass_of_the_text(open_step: Any, passes: Passes) -> None:
     visitor = open_step("roles")
-    for name in ("scores", "weighted_sum", "several_heads", "matches"):
+    for name in ("scores", "position", "weighted_sum", "several_heads", "matches"):
         visitor.choose("step", name)
     assert [text for _, text, _ in passes.own] == [LANDING]
 

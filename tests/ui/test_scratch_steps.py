@@ -12,7 +12,7 @@ from attnviz.core.attention import attention_scores, multi_head_attention, softm
 from attnviz.core.random_head import random_qkv
 from attnviz.core.scaling import head_scaling, product_density, random_scaling
 from attnviz.core.switches import Switches
-from attnviz.ui.lesson.frame import step_of
+from attnviz.ui.lesson.frame import all_steps
 from attnviz.ui.lesson.mask import swapped
 from attnviz.ui.state import LANDING
 from tests.ui.conftest import Visitor
@@ -20,6 +20,7 @@ from tests.ui.test_scratch_page import unfold
 
 Open = Callable[..., Visitor]
 SWAPPED = LANDING[:-2] + "well"
+STEPS = {step.name: step for step in all_steps()}
 FOLDS = {
     "scaling": ["scaling-gradients", "scaling-real"],
     "mask": ["mask-stand-ins"],
@@ -432,5 +433,5 @@ def test_steps_open_with_other_models_engines_and_texts(open_step: Any, step: st
 
 @pytest.mark.parametrize("step", ["scaling", "mask", "softmax"])
 def test_the_functions_whose_code_is_shown_exist(step: str) -> None:
-    functions = step_of(step).functions()
-    assert [f"{function.__module__}.{function.__name__}" for function in functions] == list(step_of(step).code)
+    functions = STEPS[step].functions()
+    assert [f"{function.__module__}.{function.__name__}" for function in functions] == list(STEPS[step].code)

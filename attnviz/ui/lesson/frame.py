@@ -57,11 +57,6 @@ def all_steps() -> tuple[Step, ...]:
     )
 
 
-def step_of(name: str) -> Step:
-    """Return the step of that name."""
-    return next(step for step in all_steps() if step.name == name)
-
-
 def fill(sentence: str, /, **values: Any) -> str:
     """Return a sentence with values in the place of `{names}`; strings, such as tokens, are shown as they are."""
     return sentence.format(

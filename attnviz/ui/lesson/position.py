@@ -52,21 +52,20 @@ def draw(visit: Visit, step: Step) -> None:
     if len(visit.info.parts) > 1 and visit.part != "encoder":
         st.info(step.say("cross"))
         return
-    shuffled = _shuffle(visit)
     best, looks_back = previous_token_head(visit)
     if st.session_state.source == "random":
         st.caption(step.say("only_real"))
     model = numpy_model(visit)
     theta = None if model is None else model.theta
     asked = theta is not None and looks_back and best != (visit.layer, visit.head)
-    if not asked and isinstance(shuffled, Shuffled):
-        guess(step, step.says["question_shuffled"], step.says["answer_shuffled"], **_counts(shuffled))
+    if not asked:
+        _guess_of_shuffled(visit, step)
     if theta is not None:
         _curves(visit, step, numbers, best if looks_back else None, theta)
         folded(step.say("turns_title"), "position-turns", partial(_turns, step, theta))
     elif model is not None:
         st.markdown(step.say("learned"))
-    folded(step.say("shuffle_title"), "position-shuffle", partial(_shuffle_part, visit, step, shuffled, told=asked))
+    folded(step.say("shuffle_title"), "position-shuffle", partial(_shuffle_part, visit, step, told=asked))
 
 
 def previous_token_head(visit: Visit) -> tuple[tuple[int, int], bool]:
@@ -189,8 +188,17 @@ def _shuffle(visit: Visit) -> Shuffled | str:
     return Shuffled(trace, order, followed)
 
 
-def _shuffle_part(visit: Visit, step: Step, shuffled: Shuffled | str, told: bool) -> None:
+def _guess_of_shuffled(visit: Visit, step: Step) -> None:
+    """Ask whether heads follow shuffled words, if this text can be shuffled."""
+    shuffled = _shuffle(visit)
+    if isinstance(shuffled, Shuffled):
+        guess(step, step.says["question_shuffled"], step.says["answer_shuffled"], **_counts(shuffled))
+
+
+def _shuffle_part(visit: Visit, step: Step, told: bool) -> None:
+    """Draw which heads follow shuffled words; the counts are `told` here if nothing above asks for them."""
     st.number_input("Seed of the order", 0, 999_999, step=1, key="seed", persist_state="session", width=140)
+    shuffled = _shuffle(visit)  # a pass of another text: only when the visitor wants to see it
     if isinstance(shuffled, str):
         st.info(shuffled)
         return
