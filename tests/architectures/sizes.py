@@ -47,8 +47,12 @@ SIZES = (
     | _each("num_conv_pos_embeddings", 16) | _each("num_conv_pos_embedding_groups", 2)
     | _each("classifier_proj_size xvector_output_dim codevector_dim proj_codevector_dim", 32)
     | _each("codebook_size num_embeddings", 64)
+    | _each("base_channels num_filters", 8)
     | _each("first_k_dense_replace", 1)
 )
+# lists: each number becomes this
+LISTS = {"depths": 1, "hidden_sizes": 32, "stage_num_blocks": 1, "stage_numb_of_layers": 1, "num_block_repeats": 1, "blocks_per_stage": 1,
+    "embed_dim_per_stage": 32, "num_attention_heads_per_stage": 2, "depth": 1, "num_blocks": 1, "num_heads": 2}
 IDS = {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 2, "sep_token_id": 3, "cls_token_id": 2, "mask_token_id": 0, "unk_token_id": 0, "forced_eos_token_id": 3, "forced_bos_token_id": 2}
 
 FILL = {"head_dim": 8, "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "vocab_size": 97}
@@ -59,12 +63,13 @@ _MROPE = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mr
 _TEXT = {"text_config": _MROPE}
 _HALF = {"rope_parameters": _MROPE["rope_parameters"] | {"mrope_section": [1, 1, 0], "partial_rotary_factor": 0.5}}
 _GLOBAL_16 = {"global_head_dim": 16, "layer_types": ["sliding_attention", "full_attention"], "num_hidden_layers": 2}
+_INDEXER = dict(indexer_n_heads=4, indexer_kv_heads=1, indexer_head_dim=8, indexer_budget=8, indexer_compress_ratio=2, ngram_vocab_size_base=97, split_ngram_parts=1, hc_lowrank=8)
 _AUTO = {"from": {"prediction_length": 4}}
 
 EXTRAS = {
     "autoformer": _AUTO, "informer": _AUTO, "time_series_transformer": _AUTO,
     "bamba": {"attn_layer_indices": [1], "num_hidden_layers": 2},
-    "bridgetower": {"num_attention_heads": 4, "num_hidden_layers": 2},
+    "bridgetower": {"hidden_size": 64, "text_config": {"hidden_size": 64}, "vision_config": {"hidden_size": 64}},
     "blt": {"encoder_hash_byte_group_vocab": 50},
     "cohere_compass_text": {"rope_parameters": "derived"},
     "cohere_compass": {"text_config": {"rope_parameters": "derived"}},
@@ -75,7 +80,7 @@ EXTRAS = {
     "falcon_h1": {"mamba_d_ssm": 64, "mamba_n_heads": 8, "mamba_d_head": 8},
     "gemma3n_text": {"num_hidden_layers": 2, "layer_types": ["sliding_attention", "full_attention"], "num_kv_shared_layers": 0, "activation_sparsity_pattern": [0.0, 0.0], "intermediate_size": 64},
     "gemma4_text": _GLOBAL_16 | {"hidden_size_per_layer_input": 8},
-    "gemma4_assistant": {"from": {"text_config": {"model_type": "gemma4_text", "hidden_size_per_layer_input": 0}}},
+    "gemma4_assistant": {"from": {"text_config": {"model_type": "gemma4_text", "hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0, "num_hidden_layers": 2, "num_kv_shared_layers": 2, "layer_types": ["sliding_attention", "full_attention"]}}},
     "glm4v_text": _HALF, "glm4v": {"text_config": _HALF}, "glm46v": {"text_config": _HALF}, "glm_ocr": {"text_config": _HALF}, "glm_ocr_text": _HALF,
     "glm_image": {"text_config": _HALF}, "glm_image_text": _HALF, "glmga": {"text_config": _HALF},
     "glm4v_moe_text": _HALF, "glm4v_moe": {"text_config": _HALF},
@@ -91,6 +96,20 @@ EXTRAS = {
     "qwen2_5_omni_thinker": _TEXT,
     "recurrent_gemma": {"num_hidden_layers": 3},
     "reformer": {"axial_pos_embds_dim": [16, 16], "axial_pos_shape": [8, 8], "attn_layers": ["local", "lsh"], "is_decoder": True, "lsh_attn_chunk_length": 4, "local_attn_chunk_length": 4, "num_buckets": 2},
-    "zamba": {"num_hidden_layers": 3, "layers_block_type": ["mamba", "mamba", "hybrid"]},
+    "zamba": {"num_hidden_layers": 5, "layers_block_type": ["mamba", "mamba", "hybrid", "mamba", "hybrid"]},
+    "nemotron": {"num_key_value_heads": 2},
+    "dbrx": {"attn_config": {"rope_theta": 10000.0, "kv_n_heads": 2}},
+    "chameleon": {"vocabulary_map": {"<image>": 91}, "vq_config": {"base_channels": 32, "latent_channels": 32}},
+    "emu3": {"vocabulary_map": {"<image>": 91}, "vq_config": {"base_channels": 32}},
+    "diffusion_gemma": {"text_config": _GLOBAL_16 | {"top_k_experts": 2, "num_experts": 4, "moe_intermediate_size": 16}},
+    "diffusion_gemma_text": _GLOBAL_16 | {"top_k_experts": 2, "num_experts": 4, "moe_intermediate_size": 16},
+    "qwen4_exp_text": _INDEXER, "qwen4_exp": {"text_config": _INDEXER},
+    "ernie4_5_vl_moe_text": {"head_dim": 8, "rope_parameters": _MROPE["rope_parameters"] | {"mrope_section": [1, 1, 2]}},
+    "ernie4_5_vl_moe": {"text_config": {"rope_parameters": _MROPE["rope_parameters"] | {"mrope_section": [1, 1, 2]}}},
+    "moonshine_streaming": {"num_key_value_heads": 4, "encoder_config": {"num_key_value_heads": 4}},
+    "granite4_vision": {"deepstack_layer_map": [[0, 0]]},
+    "deepseek_ocr2": {"text_config": {"mlp_layer_types": ["dense", "sparse"]}},
+    "deepseek_ocr2_text": {"mlp_layer_types": ["dense", "sparse"]},
+    "perceiver": {"d_latents": 32, "num_latents": 8, "num_self_attends_per_block": 1, "num_self_attention_heads": 4, "num_cross_attention_heads": 4, "image_size": 8, "train_size": [8, 8], "output_shape": [1, 2, 8, 8]},
     "zamba2": {"num_hidden_layers": 2, "layers_block_type": ["mamba", "hybrid"], "n_mamba_heads": 4},
 }

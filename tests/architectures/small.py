@@ -5,6 +5,7 @@
 
 import copy
 import dataclasses
+import importlib
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +15,7 @@ import transformers
 from transformers.models.auto import modeling_auto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from tests.architectures.sizes import EXTRAS, FILL, IDS, ROPE, SHARPNESS, SIZES
+from tests.architectures.sizes import EXTRAS, FILL, IDS, LISTS, ROPE, SHARPNESS, SIZES
 
 MOST_PARAMETERS = 20_000_000
 MOST_LAYERS = 8
@@ -56,7 +57,19 @@ def kinds_of(model_type: str) -> dict[str, str]:
         name = name[0] if isinstance(name, tuple | list) else name
         if name and name not in found.values() and not (found and kind in ("multimodal", "base")):
             found[kind] = name
-    return found
+    return found or {"part": name for name in _parts(model_type)}
+
+
+def _parts(model_type: str) -> list[str]:
+    """Return a class that a configuration without a place in `TABLES` has, as parts of other models have."""
+    config = CONFIG_MAPPING[model_type]
+    try:
+        module = importlib.import_module(config.__module__.replace("configuration_", "modeling_"))
+    except ImportError:
+        return []
+    classes = [each for each in vars(module).values() if getattr(each, "config_class", None) is config]
+    names = [c.__name__ for c in classes if isinstance(c, type) and c.__module__ == module.__name__ and hasattr(transformers, c.__name__)]
+    return [name for name in names if not name.endswith("PreTrainedModel")][:1]
 
 
 def small_model(model_type: str, class_name: str, *, seed: int = 0) -> Any:
@@ -128,6 +141,8 @@ def small_value(name: str, value: Any, among: Mapping[str, Any]) -> Any:
         return 91 + others.index(name) % 6  # no words have these ids
     if name == "rope_parameters" and isinstance(value, dict):
         return _small_rope(value)
+    if name in LISTS and isinstance(value, list | tuple) and all(isinstance(each, int) for each in value):
+        return type(value)(min(each, LISTS[name]) for each in value)
     if name == "num_key_value_heads" and value == among.get("num_attention_heads"):
         name = "num_attention_heads"  # some architectures share no keys
     if name in SIZES and isinstance(value, int) and value > SIZES[name]:
@@ -137,7 +152,7 @@ def small_value(name: str, value: Any, among: Mapping[str, Any]) -> Any:
 
 def _by_layer(config: Any, now: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """Return the number of layers, enough to have one of each type, and what is listed by layer cut to it."""
-    depth = next((name for name in DEPTHS if name in now), None)
+    depth = next((name for name in DEPTHS if isinstance(now.get(name), int)), None)
     if depth is None:
         return {}
     lists = {k: v for k, v in now.items() if isinstance(v, list | tuple) and len(v) == now[depth]}
