@@ -9,12 +9,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check $(if $(CI),--quiet)
 
 .DEFAULT_GOAL := help
-.PHONY: help app test check bench
+.PHONY: help app test test-long check bench
 .DELETE_ON_ERROR:
 
 help: ## list these targets
 	@echo "usage: make TARGET"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' Makefile
 
 app: $(VENV)/.installed-app ## open attnviz in the browser (another port: make app PORT=8600)
 	@echo "attnviz: starting on port $(PORT), end it with Ctrl+C"
@@ -23,6 +23,10 @@ app: $(VENV)/.installed-app ## open attnviz in the browser (another port: make a
 test: $(VENV)/.installed-dev ## run the tests and doctests (some of them: make test ARGS="-k softmax")
 	@echo "attnviz: running the tests"
 	@$(BIN)/python -m pytest $(if $(CI),-n 2 --dist loadfile) $(ARGS)
+
+test-long: $(VENV)/.installed-dev ## run what is long by nature: a fuzz of model folders, every architecture
+	@echo "attnviz: running the long tests"
+	@$(BIN)/python -m pytest -m long $(if $(CI),-n 2) $(ARGS)
 
 check: $(VENV)/.installed-dev ## look at layout, lint and annotations, change nothing
 	@echo "attnviz: checking layout, lint and annotations"

@@ -58,3 +58,12 @@ def pytest_make_parametrize_id(val: Any) -> str | None:
         return None
     sets = [str(sorted(entries, key=str)) for entries in (val.ablate, val.forbid)]
     return f"causal={val.causal} scaled={val.scaled} temperature={val.temperature} off={sets[0]} forbid={sets[1]}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is marked long, unless the markers asked for name it: another `-m` doesn't bring it back."""
+    if "long" in config.getoption("markexpr"):
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if not item.get_closest_marker("long")]
