@@ -57,7 +57,7 @@ IDS = {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_t
 
 FILL = {"head_dim": 8, "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "vocab_size": 97}
 ROPE = {"mrope_section": [2, 1, 1], "original_max_position_embeddings": 32}
-SHARPNESS = {"t5": 1.0, "mt5": 1.0, "umt5": 1.0}
+SHARPNESS = dict.fromkeys("gemma4 gemma4_text gemma4_unified gemma4_unified_text embedding_gemma2 embedding_gemma2_text gemma3n_text".split(), 1.0) | {"recurrent_gemma": 6.0,"t5": 1.0, "mt5": 1.0, "umt5": 1.0}
 
 _MROPE = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1]}}
 _TEXT = {"text_config": _MROPE}
@@ -97,8 +97,12 @@ EXTRAS = {
     "recurrent_gemma": {"num_hidden_layers": 3},
     "reformer": {"axial_pos_embds_dim": [16, 16], "axial_pos_shape": [8, 8], "attn_layers": ["local", "lsh"], "is_decoder": True, "lsh_attn_chunk_length": 4, "local_attn_chunk_length": 4, "num_buckets": 2},
     "zamba": {"num_hidden_layers": 5, "layers_block_type": ["mamba", "mamba", "hybrid", "mamba", "hybrid"]},
+    "hrm_text": {"num_layers_per_stack": "derived", "num_hidden_layers": 1},
+    "esm": {"pad_token_id": 1, "mask_token_id": 0},
+    "lilt": {"hidden_size": 48},
+    "layoutlmv3": {"coordinate_size": 6, "shape_size": 4},
     "nemotron": {"num_key_value_heads": 2},
-    "dbrx": {"attn_config": {"rope_theta": 10000.0, "kv_n_heads": 2}},
+    "dbrx": {"attn_config": {"rope_theta": 10000.0, "kv_n_heads": 2, "clip_qkv": 8.0}},
     "chameleon": {"vocabulary_map": {"<image>": 91}, "vq_config": {"base_channels": 32, "latent_channels": 32}},
     "emu3": {"vocabulary_map": {"<image>": 91}, "vq_config": {"base_channels": 32}},
     "diffusion_gemma": {"text_config": _GLOBAL_16 | {"top_k_experts": 2, "num_experts": 4, "moe_intermediate_size": 16}},

@@ -113,17 +113,20 @@ def small_config(model_type: str, class_name: str = "") -> Any:
 def shrunk(config: Any, extra: Mapping[str, Any] | None = None) -> Any:
     """Return a configuration of the same class with small numbers; `extra` settings win, by sub-configuration."""
     extra = dict(extra or {})
-    now = {name: value for name, value in vars(config).items() if not name.startswith("_") and name not in DERIVED}
+    fields = {f.name: f.default for f in dataclasses.fields(config)}
+    now = {name: value for name, value in vars(config).items() if name in fields or name in IDS}
+    now = {name: value for name, value in now.items() if not name.startswith("_") and name not in DERIVED}
     own = config.to_diff_dict()
+    filled = _filled_in(config, fields)
     settings = {}
     for name, value in now.items():
         if isinstance(value, transformers.PreTrainedConfig):
             settings[name] = shrunk(value, extra.pop(name, None))
         else:
             small = small_value(name, value, now)
-            if small is not value or name in own:
+            if (small is not value or name in own) and name not in filled:
                 settings[name] = small
-    settings |= _by_layer(config, now, extra)
+    settings |= _by_layer(now, fields, extra)
     settings = {name: value for name, value in (settings | extra).items() if value != "derived"}
     return type(config)(**settings)
 
@@ -150,14 +153,24 @@ def small_value(name: str, value: Any, among: Mapping[str, Any]) -> Any:
     return value
 
 
-def _by_layer(config: Any, now: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+def _filled_in(config: Any, fields: Mapping[str, Any]) -> set[str]:
+    """Return the names of settings that were left out and follow from others: small ones will follow from small ones."""
+    try:
+        fresh = vars(type(config)())
+    except Exception:  # some configurations can't be made from nothing
+        return set()
+    names = {name for name, default in fields.items() if default is None and name not in IDS and name in fresh}
+    names -= {name for name in names if isinstance(fresh[name], dict) or name in LISTS}
+    return {n for n in names if fresh[n] is not None and fresh[n] == vars(config)[n]}
+
+
+def _by_layer(now: Mapping[str, Any], fields: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """Return the number of layers, enough to have one of each type, and what is listed by layer cut to it."""
     depth = next((name for name in DEPTHS if isinstance(now.get(name), int)), None)
     if depth is None:
         return {}
     lists = {k: v for k, v in now.items() if isinstance(v, list | tuple) and len(v) == now[depth]}
     layers = min(now[depth], extra.get(depth) or _depth(lists))
-    fields = {f.name: f.default for f in dataclasses.fields(config)}
     lists = {k: type(v)(v[:layers]) if fields.get(k) is not None else "derived" for k, v in lists.items()}
     return lists | {depth: layers}
 
@@ -186,9 +199,9 @@ def _clear(model: Any, factor: float) -> None:
     for name, weight in model.named_parameters():
         if _QUERY_OR_KEY.search(name) and weight.dim() == 2:
             weight.mul_(factor)
-        elif _NORM.search(name):
+        elif _NORM.search(name) and factor > 1:
             weight.fill_(2.0)
-        elif weight.dim() == 1 and len(weight) and name.endswith(("bias", "norm.weight")) and (weight == weight[0]).all():
+        elif weight.is_floating_point() and weight.numel() > 1 and (weight == weight.flatten()[0]).all():
             weight.add_(torch.randn_like(weight) * 0.1)
 
 
