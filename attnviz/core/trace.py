@@ -54,6 +54,7 @@ class ModelInfo:
         limit: most tokens it can take; `n_parameters`: number of weights.
         cannot: switch name -> one sentence why it can't act on this model.
         notes: sentences a page should show beside the name.
+        sizes: part -> (layers, heads), for models of several parts, which may differ in both.
     """
 
     name: str
@@ -74,6 +75,7 @@ class ModelInfo:
     predicts: bool
     cannot: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,21 @@ class UnknownExtra(Exception):
 
 
 @dataclass(frozen=True, eq=False)
+class Wires:
+    """How the attention modules of a model are told apart.
+
+    Attributes:
+        numbers: module -> (part, layer).
+        by_order: layers share modules, so that the n-th call of a part is layer n.
+        factors: module -> the model's own factor in front of q k^T, where q or k carry it when they come in.
+    """
+
+    numbers: Mapping[torch.nn.Module, tuple[str, int]]
+    by_order: bool = False
+    factors: Mapping[torch.nn.Module, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
 class _Layer:
     """A `LayerRecord` to be: q, k and v in the store, and the rest."""
 
@@ -58,8 +73,7 @@ class Recorder:
     """What one forward pass leaves behind: a `LayerRecord` for each (part, layer), under `switches`.
 
     Args:
-        numbers: attention module -> (part, layer).
-        by_order: True if layers share modules, so that the n-th call of a part is layer n.
+        wires: how modules are told apart.
         switches: act inside the pass.
         on_layer: called with the number of finished layers; what it raises ends the pass.
         store: where arrays are kept; None: in one of its own.
@@ -67,15 +81,13 @@ class Recorder:
 
     def __init__(
         self,
-        numbers: Mapping[torch.nn.Module, tuple[str, int]],
+        wires: Wires,
         *,
-        by_order: bool = False,
         switches: Switches | None = None,
         on_layer: Callable[[int], None] | None = None,
         store: Store | None = None,
     ) -> None:
-        self.numbers = numbers
-        self.by_order = by_order
+        self.wires = wires
         self.switches = switches or Switches()
         self.on_layer = on_layer
         self.calls: list[tuple[str, int]] = []
@@ -103,7 +115,7 @@ class Recorder:
         check_extras(extras)
         part, layer = self._place(module)
         factor = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
-        own = own_factor(module, factor)
+        own = self.wires.factors.get(module, factor)
         mask, bias = self._rule(module, query, key, attention_mask, extras)
         asked = query if own == factor else query / (own / factor)
         kept = _Layer(
@@ -125,10 +137,10 @@ class Recorder:
         return output, None
 
     def _place(self, module: torch.nn.Module) -> tuple[str, int]:
-        if module not in self.numbers:
+        if module not in self.wires.numbers:
             raise UnknownExtra(f"attention came from {type(module).__name__}, which has no layer number")
-        part, layer = self.numbers[module]
-        if self.by_order:
+        part, layer = self.wires.numbers[module]
+        if self.wires.by_order:
             layer = sum(1 for name, _ in self.calls if name == part)
         return part, layer
 
@@ -149,7 +161,7 @@ class Recorder:
             causal = n_queries > 1 and is_causal(module, extras)
             mask_key, build = id(Mask) + causal, lambda: (causal_rule if causal else full_mask)(n_queries, n_keys)
         else:
-            mask_key, build = id(attention_mask), lambda: _read_mask(attention_mask)
+            mask_key, build = id(attention_mask), lambda: _read_mask(attention_mask, n_queries, n_keys)
         held, mask = self._masks.get(mask_key, (None, None))
         if mask is None or (mask.n_queries, mask.n_keys) != (n_queries, n_keys):
             mask = build()
@@ -157,7 +169,7 @@ class Recorder:
         if bias is None:
             return mask, None
         if id(bias) not in self._biases:
-            self._biases[id(bias)] = (bias, _keep(bias))
+            self._biases[id(bias)] = (bias, _array(bias.expand(1, -1, n_queries, n_keys)[0]))
         return mask, self._biases[id(bias)][1]
 
     def _output(
@@ -178,17 +190,15 @@ class Recorder:
             switches = Switches(None, switches.scaled, switches.temperature, switches.ablate, switches.forbid)
         if not switches.scaled:
             factor /= record.scale  # also takes out what the model already put into q
-        bias = extras.get("position_bias")
-        if record.softcap is None and record.sinks is None:
+        if record.softcap is None and record.sinks is None and record.bias is None:
             output = sdpa_attention_forward(
                 module,
                 query,
                 key,
                 value,
-                _switched_mask(attention_mask, record, switches, layer, query.device, switches.temperature),
+                _switched_mask(attention_mask, record, switches, layer, query.device),
                 scaling=factor / switches.temperature,
                 is_causal=is_causal(module, extras) and switches.causal is not False,
-                position_bias=None if bias is None else bias / switches.temperature,
             )[0]
         else:
             output = _plain_attention(query, key, value, record, switches, layer, factor)
@@ -220,7 +230,7 @@ def recorded_attention(
     """Be the attention of a transformers model: record if a pass is being recorded, else compute alone."""
     recorder = _recorder.get()
     if recorder is None:
-        recorder = Recorder({module: ("", 0)})
+        recorder = Recorder(Wires({module: ("", 0)}))
     return recorder.attend(module, query, key, value, attention_mask, scaling, extras)
 
 
@@ -238,15 +248,6 @@ def check_extras(extras: Mapping[str, Any]) -> None:
     unknown = sorted(k for k, v in extras.items() if v is not None and k not in HARMLESS | UNDERSTOOD)
     if unknown:
         raise UnknownExtra(f"the model's attention takes {', '.join(unknown)}, which attnviz doesn't know")
-
-
-def own_factor(module: torch.nn.Module, factor: float) -> float:
-    """Return the model's own factor in front of q k^T, also where it was applied to q beforehand (OPT, Whisper).
-
-    Such models call attention with a factor of 1 and keep theirs as `module.scaling`.
-    """
-    kept = getattr(module, "scaling", None)
-    return float(kept) if factor == 1.0 and isinstance(kept, int | float) and kept > 0 else factor
 
 
 def number_modules(model: torch.nn.Module, *, encoder_decoder: bool) -> dict[torch.nn.Module, tuple[str, int]]:
@@ -281,16 +282,14 @@ def _array(tensor: torch.Tensor) -> np.ndarray:
     return array
 
 
-def _keep(tensor: torch.Tensor) -> np.ndarray:
-    """Return (heads, tokens, d_head) as float32, without a copy where the tensor is float32 on the CPU."""
-    return _array(tensor[0])
-
-
-def _read_mask(mask: torch.Tensor) -> Mask:
-    if mask.shape[1] != 1 or mask.shape[0] != 1:
+def _read_mask(mask: torch.Tensor, n_queries: int, n_keys: int) -> Mask:
+    """Return the rule in a mask of (1, 1 or heads, queries or 1, keys or 1), which is the same for all heads."""
+    table = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+    if table.dim() != 4 or table.shape[0] != 1:
+        raise UnknownExtra(f"the model's mask has the shape {tuple(mask.shape)}, not (1, 1 or heads, queries, keys)")
+    if bool((table != table[:, :1]).any()):
         raise UnknownExtra("the model's mask differs from head to head")
-    table = mask[0, 0] if mask.dtype == torch.bool else mask[0, 0] > torch.finfo(mask.dtype).min / 2
-    return mask_from_table(table.cpu().numpy())
+    return mask_from_table(table[0, 0].expand(n_queries, n_keys).cpu().numpy())
 
 
 def _bias_inside(mask: torch.Tensor) -> torch.Tensor | None:
@@ -300,25 +299,13 @@ def _bias_inside(mask: torch.Tensor) -> torch.Tensor | None:
 
 
 def _switched_mask(
-    attention_mask: torch.Tensor | None,
-    record: LayerRecord,
-    switches: Switches,
-    layer: int,
-    device: torch.device,
-    temperature: float,
+    attention_mask: torch.Tensor | None, record: LayerRecord, switches: Switches, layer: int, device: torch.device
 ) -> torch.Tensor | None:
     """Return the mask to compute with: the model's own object unless a switch changes it."""
     forbids = any(number in (None, layer) for number, *_ in switches.forbid)
     if switches.causal is None and not forbids:
-        if attention_mask is None or attention_mask.dtype == torch.bool or temperature == 1.0:
-            return attention_mask
-        return attention_mask / temperature
-    table = torch.from_numpy(_allowed_table(record, switches, layer)).to(device)[None]  # (1, 1 or heads, q, k)
-    if attention_mask is None or attention_mask.dtype == torch.bool:
-        return table
-    added = _bias_inside(attention_mask)
-    zeros = torch.zeros(table.shape, dtype=attention_mask.dtype, device=device)
-    return (zeros if added is None else zeros + added / temperature).masked_fill(~table, float("-inf"))
+        return attention_mask
+    return torch.from_numpy(_allowed_table(record, switches, layer)).to(device)[None]  # (1, 1 or heads, q, k)
 
 
 def _allowed_table(record: LayerRecord, switches: Switches, layer: int) -> np.ndarray:
@@ -339,9 +326,10 @@ def _plain_attention(
     layer: int,
     factor: float,
 ) -> torch.Tensor:
-    """Return attention with soft-cap or sinks, in float32 and by blocks of queries: (1, queries, heads, d_head).
+    """Return attention with soft-cap, sinks or a bias: (1, queries, heads, d_head).
 
-    A sink is one more logit a row: it takes its share of the weight and writes nothing.
+    It is computed in float32 and by blocks of queries, as the model's own eager attention does. A sink is one more
+    logit a row: it takes its share of the weight and writes nothing.
     """
     groups = query.shape[1] // key.shape[1]
     k, v = repeat_kv(key, groups).float(), repeat_kv(value, groups).float()

@@ -25,15 +25,17 @@ from transformers.models.auto.modeling_auto import (
 
 from attnviz.core.trace import ModelInfo
 from attnviz.models import capture
+from attnviz.models.attach import attach
 from attnviz.models.catalogue import CATALOGUE, Entry
 from attnviz.models.engine import Engine
+from attnviz.models.feed import position_limit
 from attnviz.models.files import check_memory, gguf_folder, hub_folder, weights_revision
 from attnviz.models.numpy_engine import NumpyEngine, numpy_engine
-from attnviz.models.probe import Wiring, position_limit, probe
 from attnviz.models.texts import NEVER_SCALES
 from attnviz.models.tokens import describe_tokenizer
 from attnviz.models.torch_engine import MAPS_LIMIT, TorchEngine
 from attnviz.models.untrained import untrained_model
+from attnviz.models.wiring import Wiring
 
 Progress = Callable[[str], None]
 DTYPES = ("float32", "float16", "bfloat16")
@@ -77,21 +79,11 @@ def load(
     if engine == "numpy":
         return _from_scratch(folder, name, title, revision_found, entry.notes if entry else ())
     read = partial(_read, folder, dtype, title) if folder else partial(untrained_model, getattr(torch, dtype))
-    model, tokenizer = read()
-    say("Checking a few tokens against the model's own attention")
-    wiring = _prepare(model, title, device)
-    if not wiring.listens and model.config._attn_implementation != "eager":
-        model, tokenizer = read(listen=False)  # its own maps are right under its own attention only
-        wiring = _prepare(model, title, device)
+    say("Reading, and checking a few tokens against the model's own attention")
+    model, tokenizer, wiring = attach(read, title, device)
     return TorchEngine(
         model, tokenizer, wiring, _describe(name, entry, model, tokenizer, wiring, revision_found, dtype)
     )
-
-
-def _prepare(model: Any, title: str, device: str) -> Wiring:
-    model.eval().to(device).requires_grad_(False)
-    with torch.inference_mode():
-        return probe(model, title)
 
 
 def _from_scratch(folder: Path | None, name: str, title: str, revision: str, notes: tuple[str, ...]) -> NumpyEngine:
@@ -233,7 +225,7 @@ def _describe(
     config = model.config
     parts = tuple(wiring.layers)
     layers = tuple(sorted({layer for part in wiring.layers.values() for layer in part}))
-    limit = position_limit(config)
+    limit = min(position_limit(config), wiring.limit)
     notes = list(entry.notes if entry else ())
     if not wiring.listens:
         limit = min(limit, MAPS_LIMIT)
@@ -248,10 +240,13 @@ def _describe(
         tokenizer=describe_tokenizer(tokenizer),
         causal=wiring.causal[parts[0]] if len(parts) == 1 else None,
         parts=parts,
-        n_layers=int(getattr(config.get_text_config(), "num_hidden_layers", len(layers))),
+        n_layers=len(layers)
+        if len(parts) > 1
+        else int(getattr(config.get_text_config(), "num_hidden_layers", len(layers))),
         layers=layers,
-        n_heads=wiring.heads[0],
-        n_kv_heads=wiring.heads[1],
+        n_heads=wiring.heads[parts[0]][0],
+        n_kv_heads=wiring.heads[parts[0]][1],
+        sizes={part: (len(wiring.layers[part]), wiring.heads[part][0]) for part in parts} if len(parts) > 1 else {},
         limit=limit,
         n_parameters=sum(p.numel() for p in model.parameters()),
         predicts=hasattr(model, "lm_head") or model.get_output_embeddings() is not None,
@@ -268,6 +263,8 @@ def _cannot(wiring: Wiring, config: Any) -> dict[str, str]:
     cannot = {}
     if not wiring.scaled:
         cannot["scaled"] = NEVER_SCALES
+    if wiring.uncached:
+        cannot["cache"] = f"This model's keys and values can't be kept from step to step: {wiring.uncached}."
     if config.is_encoder_decoder:
         several = "This model has three maps a layer, and a layer and a head don't say which of them is meant."
         cannot |= {"ablate": several, "forbid": several}

@@ -12,7 +12,7 @@ import torch
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from attnviz.core.pronouns import Places
-from attnviz.models.capture import Recorder, check_extras, is_causal
+from attnviz.models.capture import Recorder, Wires, check_extras, is_causal
 
 
 class Finished(Exception):
@@ -37,20 +37,13 @@ class RowRecorder(Recorder):
     `rows` holds, layer by layer, two arrays (items, heads). Only for models without soft-cap, sinks and bias.
 
     Args:
-        numbers: attention module -> (part, layer); `by_order`: as in `Recorder`.
+        wires: how modules are told apart.
         wanted: the items of the batch.
         n_layers: after so many the pass is ended with `Finished`.
     """
 
-    def __init__(
-        self,
-        numbers: Mapping[torch.nn.Module, tuple[str, int]],
-        wanted: Wanted,
-        n_layers: int,
-        *,
-        by_order: bool = False,
-    ) -> None:
-        super().__init__(numbers, by_order=by_order)
+    def __init__(self, wires: Wires, wanted: Wanted, n_layers: int) -> None:
+        super().__init__(wires)
         self.rows: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.n_layers = n_layers
         self.texts = torch.tensor(wanted.texts)
@@ -97,7 +90,8 @@ class RowRecorder(Recorder):
             keys = torch.arange(scores.shape[-1], device=scores.device)
             return keys <= self.queries.to(scores.device)[:, None]
         texts = self.texts if mask.shape[0] > 1 else torch.zeros_like(self.texts)
-        rows = mask[texts.to(mask.device), 0, self.queries.to(mask.device)]
+        queries = self.queries if mask.shape[2] > 1 else torch.zeros_like(self.queries)  # one row may hold for all
+        rows = mask[texts.to(mask.device), 0, queries.to(mask.device)]
         return rows if rows.dtype == torch.bool else rows > torch.finfo(rows.dtype).min / 2
 
     def _candidates(self, weights: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:

@@ -188,7 +188,7 @@ def _run_batch(
     texts = list(dict.fromkeys(text for text, _ in batch))
     wanted = Wanted([texts.index(text) for text, _ in batch], [places for _, places in batch])
     layers = engine.info.layers
-    recorder = RowRecorder(engine.wiring.numbers, wanted, len(layers), by_order=engine.wiring.by_order)
+    recorder = RowRecorder(engine.wiring.wires, wanted, len(layers))
     with suppress(Finished):
         engine.run_batch([[token.id for token in tokens_of[text]] for text in texts], recorder)
     return layers, _stack([np.stack(recorder.rows[layer]) for layer in layers])

@@ -139,6 +139,11 @@ def settle_spans(text: str, contents: Sequence[bytes], offsets: Sequence[Span], 
             spans.append((reached, reached))
             continue
         has_next = i + 1 < len(offsets) and not added[i + 1]
+        neighbours = (offsets[i - 1] if i else None, offsets[i + 1] if has_next else None)
+        if content.strip(b" ") and (start, end) in neighbours:
+            spans.append((start, end))  # several claim it, and share it out below
+            reached = max(reached, end)
+            continue
         if has_next and not content.strip(b" "):  # an inserted space has no place of its own
             end = max(start, min(end, offsets[i + 1][0]))
         spans.append(_fit_spaces(text, content, (start, end), reached))

@@ -10,18 +10,30 @@ from typing import Any
 import numpy as np
 import torch
 from transformers import DynamicCache
-from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+from transformers.cache_utils import (
+    DynamicLayer,
+    DynamicSlidingWindowLayer,
+    LinearAttentionAndFullAttentionLayer,
+    LinearAttentionAndSlidingWindowAttentionLayer,
+)
 
 from attnviz.core.switches import Switches
 from attnviz.core.trace import LayerRecord
-from attnviz.models.capture import Recorder, check_extras, own_factor, recording
+from attnviz.models.capture import Recorder, Wires, check_extras, recording
+from attnviz.models.feed import new_positions, windows
 from attnviz.models.generate import Pass, up_to
 from attnviz.models.growing import GrowingRecords
-from attnviz.models.probe import Wiring, forward_inputs
+from attnviz.models.wiring import Wiring
+
+CLOSE_LOGITS = 1e-3  # of the largest logit: by so much rounding may move one
 
 
 class TorchRun:
     """A `generate.Run` of one text. Nothing but the text's own keys and values stays between two calls.
+
+    Where the text grows past a length from which on all positions are computed differently, the cache is stale and
+    everything runs once again. The same is done past a window or a chunk that was too long to try when the model was
+    loaded: if that gives other numbers than the cache, no cache is used from there on.
 
     Args:
         model: of transformers.
@@ -35,16 +47,39 @@ class TorchRun:
         self._model, self._wiring, self._lock, self._switches = model, wiring, lock, switches
         self._cache = full_cache(model.config) if cache else None
         self._rows, self._n_read = GrowingRecords(), 0
+        self._stale = new_positions(model.config)
+        self._untried = tuple(length for length in windows(model.config) if length > wiring.checked)
 
     def __call__(self, ids: Sequence[int]) -> Pass:
         """Run over the ids that the cache doesn't know, or over all of them."""
+        if self._cache is None or not self._n_read:
+            return self._run(ids)
+        if self._grows_past(self._untried, len(ids)):
+            with_cache, whole = self._run(ids), self._start_over(ids)
+            largest = np.abs(whole.logits).max()
+            if not np.abs(with_cache.logits - whole.logits).max() <= CLOSE_LOGITS * largest:
+                self._cache = None
+            return whole
+        return self._start_over(ids) if self._grows_past(self._stale, len(ids)) else self._run(ids)
+
+    def _grows_past(self, lengths: Sequence[int], n_tokens: int) -> bool:
+        return any(self._n_read <= length < n_tokens for length in lengths)
+
+    def _start_over(self, ids: Sequence[int]) -> Pass:
+        self._cache = full_cache(self._model.config)
+        self._rows, self._n_read = GrowingRecords(), 0
+        return self._run(ids)
+
+    def _run(self, ids: Sequence[int]) -> Pass:
         n_new = len(ids) - self._n_read
         recorder = self._recorder(len(ids))
         device = next(self._model.parameters()).device
-        new = ids if self._cache is None else ids[self._n_read :]
-        inputs = forward_inputs(self._model, torch.tensor([list(new)], device=device))
-        if self._cache is not None:
-            inputs |= {"use_cache": True, "cache": self._cache}
+        feed = self._wiring.feed
+        if self._cache is None:
+            inputs = feed.inputs(self._model, torch.tensor([list(ids)], device=device))
+        else:
+            new = torch.tensor([list(ids[self._n_read :])], device=device)
+            inputs = feed.step(self._model, new, self._cache, self._n_read)
         with self._lock, torch.inference_mode(), recording(recorder):
             started = time.perf_counter()
             logits = self._model(**inputs).logits[0, -1].float().cpu().numpy()
@@ -54,19 +89,20 @@ class TorchRun:
         return Pass(logits, seconds, cache_bytes(self._cache), self._keep(recorder, n_new))
 
     def _recorder(self, n_tokens: int) -> Recorder:
-        numbers, by_order = self._wiring.numbers, self._wiring.by_order
         switches = up_to(self._switches, n_tokens)
         if self._cache is None:
-            return Recorder(numbers, by_order=by_order, switches=switches)
-        return NewRows(numbers, self._n_read, by_order=by_order, switches=switches)
+            return Recorder(self._wiring.wires, switches=switches)
+        return NewRows(self._wiring.wires, self._n_read, switches=switches)
 
     def _keep(self, recorder: Recorder, n_new: int) -> Any:
         """Put the new rows below the old ones, and return what gives the records of all of them.
 
-        Where tokens see later ones, each new token changes all rows, and a run without cache keeps its own.
+        Where tokens see later ones, each new token changes all rows, and a run without cache keeps its own. So it is
+        with a bias, and where a longer text has other positions.
         """
         records = recorder.new if isinstance(recorder, NewRows) else next(iter(recorder.records.values()))
-        if self._switches.causal is False or "bias" in self._wiring.extras:
+        whole = self._cache is None and bool(self._stale)
+        if whole or self._switches.causal is False or "bias" in self._wiring.extras:
             return partial(dict, sorted(records.items()))
         for layer, record in records.items():
             self._rows.append(layer, record, n_new)
@@ -77,20 +113,13 @@ class NewRows(Recorder):
     """The q, k and v of new tokens, in a pass in which the keys and values of earlier ones come from a cache.
 
     Args:
-        numbers: attention module -> (part, layer); `by_order`: as in `Recorder`.
+        wires: how modules are told apart.
         n_past: tokens in the cache.
         switches: act inside the pass; forbidden looks count from the first token of the text.
     """
 
-    def __init__(
-        self,
-        numbers: Mapping[torch.nn.Module, tuple[str, int]],
-        n_past: int,
-        *,
-        by_order: bool = False,
-        switches: Switches,
-    ) -> None:
-        super().__init__(numbers, by_order=by_order, switches=from_token(switches, n_past))
+    def __init__(self, wires: Wires, n_past: int, *, switches: Switches) -> None:
+        super().__init__(wires, switches=from_token(switches, n_past))
         self.n_past = n_past
         self.new: dict[int, LayerRecord] = {}
 
@@ -111,7 +140,7 @@ class NewRows(Recorder):
             raise ValueError("this model's cache doesn't keep the keys of all tokens; use cache=False")
         part, layer = self._place(module)
         factor = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
-        own = own_factor(module, factor)
+        own = self.wires.factors.get(module, factor)
         mask, bias = self._rule(module, query, key, attention_mask, extras)
         sinks = extras.get("s_aux")
         self.new[layer] = LayerRecord(
@@ -137,7 +166,11 @@ def full_cache(config: Any) -> DynamicCache:
     Layers with a window would drop what has left the window, and no row of a map would be complete.
     """
     cache = DynamicCache(config=config)
-    cache.layers = [DynamicLayer() if type(layer) is DynamicSlidingWindowLayer else layer for layer in cache.layers]
+    whole = {
+        DynamicSlidingWindowLayer: DynamicLayer,
+        LinearAttentionAndSlidingWindowAttentionLayer: LinearAttentionAndFullAttentionLayer,
+    }
+    cache.layers = [whole[type(layer)]() if type(layer) in whole else layer for layer in cache.layers]
     return cache
 
 

@@ -12,10 +12,11 @@ from attnviz.core.trace import ModelInfo, Token
 from attnviz.models.capture import Recorder, recording
 from attnviz.models.engine import Engine, OnLayer, Records
 from attnviz.models.generate import end_ids
-from attnviz.models.probe import Wiring, forward_inputs, own_maps
+from attnviz.models.probe import own_maps
 from attnviz.models.store import Store
 from attnviz.models.tokens import label_of, tokenize
 from attnviz.models.torch_cache import TorchRun
+from attnviz.models.wiring import Wiring
 
 MAPS_LIMIT = 512  # tokens, for models that can only give all their finished maps at once
 
@@ -51,7 +52,7 @@ class TorchEngine(Engine):
             recorder: must know what to do with several texts; what it raises ends the pass.
         """
         device = next(self.model.parameters()).device
-        inputs = forward_inputs(self.model, torch.tensor(ids, device=device))
+        inputs = self.wiring.feed.inputs(self.model, torch.tensor(ids, device=device))
         with self._lock, torch.inference_mode(), recording(recorder):
             self.model(**inputs)
 
@@ -62,8 +63,8 @@ class TorchEngine(Engine):
             return self._forward(tokens, targets, switches, on_layer)
 
     def _runner(self, switches: Switches, *, cache: bool) -> TorchRun:
-        if cache and "bias" in self.wiring.extras:
-            raise ValueError(f"{self.info.title} adds a bias by position, which can't be cached: use cache=False")
+        if cache and self.wiring.uncached:
+            raise ValueError(f"{self.info.title} can't use a cache, use cache=False: {self.wiring.uncached}")
         return TorchRun(self.model, self.wiring, self._lock, switches, cache=cache)
 
     def _ends(self) -> frozenset[int]:
@@ -75,7 +76,7 @@ class TorchEngine(Engine):
         device = next(self.model.parameters()).device
         ids = torch.tensor([[token.id for token in tokens]], device=device)
         target = torch.tensor([[token.id for token in targets]], device=device) if targets else None
-        inputs = forward_inputs(self.model, ids, target)
+        inputs = self.wiring.feed.inputs(self.model, ids, target)
         if not self.wiring.listens:
             maps, output = own_maps(self.model, inputs, self.info.title)
             if maps is None:
@@ -83,8 +84,7 @@ class TorchEngine(Engine):
             return {part: dict(layers) for part, layers in maps.items()}, self._logits(output)
         n_layers = sum(len(layers) for layers in self.wiring.layers.values())
         recorder = Recorder(
-            self.wiring.numbers,
-            by_order=self.wiring.by_order,
+            self.wiring.wires,
             switches=switches,
             on_layer=None if on_layer is None else lambda done: on_layer(done, n_layers),
             store=Store(self._spare),
@@ -105,7 +105,13 @@ class TorchEngine(Engine):
     def _target_tokens(self, target: str | None, limit: int) -> tuple[Token, ...]:
         if not self.model.config.is_encoder_decoder:
             return super()._target_tokens(target, limit)
-        start = self.model.config.decoder_start_token_id
+        names = ("decoder_start_token_id", "bos_token_id", "pad_token_id")
+        found = (getattr(self.model.config.get_text_config(), name, None) for name in names)
+        start = next((id for id in found if id is not None), None)
+        if start is None:
+            raise ValueError(
+                f"{self.info.title} doesn't say by which token its decoder starts (decoder_start_token_id)"
+            )
         first = Token(0, int(start), label_of(self.tokenizer, int(start)), "", 0, 0, True)
         rest = tokenize(self.tokenizer, target, add_special_tokens=False) if target else ()
         return tuple(replace(token, index=i) for i, token in enumerate((first, *rest)))[:limit]

@@ -76,9 +76,12 @@ def about_model(info: ModelInfo) -> None:
     kind = {True: "decoder", False: "encoder", None: "encoder and decoder"}[info.causal]
     heads = f"{info.n_heads} heads" + (f" ({info.n_kv_heads} key/value)" if info.n_kv_heads != info.n_heads else "")
     gaps = "" if len(info.layers) == info.n_layers else f", {len(info.layers)} of them with softmax attention"
+    size = f"{info.n_layers} layers{gaps} of {heads}"
+    if info.sizes:
+        size = ", ".join(f"{part} {layers} layers of {n} heads" for part, (layers, n) in info.sizes.items())
     st.caption(
         plain(
-            f"{kind}, {info.n_layers} layers{gaps} of {heads}, {info.n_parameters / 1e6:,.1f} million weights in "
+            f"{kind}, {size}, {info.n_parameters / 1e6:,.1f} million weights in "
             f"{info.dtype}, revision {info.revision}. {info.architecture}; {info.tokenizer}."
         )
     )

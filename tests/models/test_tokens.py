@@ -15,6 +15,7 @@ from attnviz.models.tokens import describe_tokenizer, label_of, label_tokens, se
 
 TEXTS = [
     "",
+    "\n$\n",
     "   ",
     "\n",
     "naïve café 東京 👍",

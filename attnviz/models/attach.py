@@ -1,0 +1,53 @@
+"""Get a model into a state in which its attention can be listened to, or else in which its own maps are right."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from attnviz.models.cache_check import check_cache
+from attnviz.models.feed import check_takes_text
+from attnviz.models.probe import NoMaps, probe
+from attnviz.models.wiring import Wiring
+
+
+def attach(read: Callable[..., tuple[Any, Any]], title: str, device: str) -> tuple[Any, Any, Wiring]:
+    """Return (model, tokenizer, wiring), ready to run.
+
+    Args:
+        read: gives (model, tokenizer) with our attention, or with the model's own for `listen=False`.
+        title: what to call the model; `device`: of torch.
+
+    Raises:
+        ValueError: nothing can be shown of this architecture; the first reason that was found.
+    """
+    model, tokenizer = read()
+    check_takes_text(model, title)
+    first: ValueError | None = None
+    reason = ""
+    if model.config._attn_implementation == "eager":
+        return model, tokenizer, _prepare(model, title, device)
+    if model._can_set_attn_implementation():  # others take any name and go on as they are
+        try:
+            wiring = _prepare(model, title, device)
+            if wiring.listens:
+                return model, tokenizer, wiring
+            reason = wiring.reason
+        except NoMaps:
+            raise
+        except ValueError as error:
+            first = error
+    del model
+    model, tokenizer = read(listen=False)  # maps are right under the model's own attention only
+    try:
+        own = _prepare(model, title, device)
+    except ValueError as error:
+        raise first or error from error
+    return model, tokenizer, replace(own, reason=reason or own.reason)
+
+
+def _prepare(model: Any, title: str, device: str) -> Wiring:
+    model.eval().to(device).requires_grad_(False)
+    with torch.inference_mode():
+        return check_cache(model, probe(model, title))

@@ -1,0 +1,80 @@
+"""Find out, when a model is loaded, whether its passes with a cache equal those without."""
+
+import inspect
+import threading
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from attnviz.core.switches import Switches
+from attnviz.models.feed import windows
+from attnviz.models.generate import Pass
+from attnviz.models.probe import AGREE_HALF, PROBE_TOKENS, bare_trace, one_line, probe_ids
+from attnviz.models.torch_cache import CLOSE_LOGITS, TorchRun
+from attnviz.models.wiring import Wiring
+
+CLOSE = 1e-5  # by so much a weight may differ
+STEPS = 3
+COST = 2e11  # weights times tokens that a check may run over: some seconds on two cores
+
+
+def check_cache(model: Any, wiring: Wiring) -> Wiring:
+    """Return the wiring with what three steps with a cache showed: how to feed them, or why there can be none.
+
+    The steps follow on a few tokens, and on as many as reach each window or chunk that isn't too long for the model's
+    size; `Wiring.checked` says how far that went.
+    """
+    if list(wiring.causal.values()) != [True] or not wiring.listens or model.get_output_embeddings() is None:
+        return wiring  # it doesn't continue texts
+    if "bias" in wiring.extras:
+        return replace(wiring, uncached="it adds a bias by position to its scores")
+    n_weights = sum(weight.numel() for weight in model.parameters())
+    lengths = [PROBE_TOKENS, *(length for length in windows(model.config) if length * n_weights <= COST)]
+    feeds = [wiring.feed]
+    if "position_ids" in inspect.signature(model.forward).parameters:
+        feeds.insert(0, replace(wiring.feed, positions=True))
+    first = ""
+    for feed in feeds:
+        tried = replace(wiring, feed=feed, checked=max(lengths))
+        reason = next(filter(None, (_difference(model, tried, length) for length in lengths)), "")
+        if not reason:
+            return tried
+        first = first or reason
+    return replace(wiring, uncached=first)
+
+
+def _difference(model: Any, wiring: Wiring, length: int) -> str:
+    """Return how steps around that length differ from a pass over the whole text, empty if they don't."""
+    ids = probe_ids(model, length + STEPS - 1)[0].tolist()
+    run, again = (TorchRun(model, wiring, threading.Lock(), Switches(), cache=cache) for cache in (True, False))
+    try:
+        for end in range(max(1, len(ids) - STEPS), len(ids) + 1):
+            step = run(ids[:end])
+    except Exception as error:  # a cache of another kind than ours makes an architecture raise anything
+        return f"a step with a cache fails ({one_line(error)})"
+    whole = again(ids)
+    apart = _apart(step, whole)
+    if next(model.parameters()).element_size() < 4:
+        return "" if apart <= AGREE_HALF else f"steps with a cache give weights that differ by up to {apart:.2g}"
+    largest = float(np.abs(whole.logits).max())
+    far = float(np.abs(step.logits - whole.logits).max())
+    if apart > CLOSE:  # or is it rounding? then a longer text moves the same weights as much
+        apart = 0.0 if apart <= 4 * _apart(again(ids[:-1]), whole) else apart
+    if not apart <= CLOSE:
+        return f"steps with a cache give weights that differ by up to {apart:.2g}"
+    return "" if far <= CLOSE_LOGITS * largest else f"steps with a cache give logits that differ by up to {far:.2g}"
+
+
+def _apart(one: Pass, other: Pass) -> float:
+    """Return the largest difference of a weight in the rows that both passes have."""
+    ours, theirs = one.records(), other.records()
+    if ours.keys() != theirs.keys():
+        return float("inf")
+    traces = [bare_trace({"decoder": dict(records)}) for records in (ours, theirs)]
+    worst = 0.0
+    for layer in ours:
+        first, second = (trace.layer_weights(layer) for trace in traces)
+        n = min(first.shape[1], second.shape[1])
+        worst = max(worst, float(np.abs(first[:, :n, :n] - second[:, :n, :n]).max()))
+    return worst
