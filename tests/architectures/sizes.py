@@ -37,7 +37,7 @@ SIZES = (
     | _each("num_experts num_local_experts n_routed_experts moe_num_experts num_routed_experts", 4)
     | _each("num_experts_per_tok moe_topk moe_k num_experts_per_token experts_per_token top_k", 2)
     | _each("n_group topk_group", 1)
-    | _each("sliding_window sliding_window_size attention_window local_attention window_size", 8)
+    | _each("attention_chunk_size sliding_window sliding_window_size attention_window local_attention window_size", 8)
     | _each("image_size", 32)
     | _each("conv_dim conv_channels subsampling_conv_channels decoder_dim upsample_initial_channel", 32)
     | _each("mamba_d_state ssm_state_size state_size", 8)
@@ -57,7 +57,7 @@ IDS = {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_t
 
 FILL = {"head_dim": 8, "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "vocab_size": 97}
 ROPE = {"mrope_section": [2, 1, 1], "original_max_position_embeddings": 32}
-SHARPNESS = dict.fromkeys("gemma4 gemma4_text gemma4_unified gemma4_unified_text embedding_gemma2 embedding_gemma2_text gemma3n_text".split(), 1.0) | {"recurrent_gemma": 6.0,"t5": 1.0, "mt5": 1.0, "umt5": 1.0}
+SHARPNESS = dict.fromkeys("gemma4 gemma4_text gemma4_unified gemma4_unified_text embedding_gemma2 embedding_gemma2_text gemma3n_text gemma4_assistant".split(), 0.5) | {"recurrent_gemma": 4.0, "dory": 2.0, "beam": 2.0, "roc_bert": 40.0, "mobilebert": 40.0, "minicpm3": 6.0,"t5": 1.0, "mt5": 1.0, "umt5": 1.0}
 
 _MROPE = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1]}}
 _TEXT = {"text_config": _MROPE}
@@ -71,8 +71,8 @@ EXTRAS = {
     "bamba": {"attn_layer_indices": [1], "num_hidden_layers": 2},
     "bridgetower": {"hidden_size": 64, "text_config": {"hidden_size": 64}, "vision_config": {"hidden_size": 64}},
     "blt": {"encoder_hash_byte_group_vocab": 50},
-    "cohere_compass_text": {"rope_parameters": "derived"},
-    "cohere_compass": {"text_config": {"rope_parameters": "derived"}},
+    "cohere_compass_text": {"rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 10000.0}}},
+    "cohere_compass": {"text_config": {"rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 10000.0}}}},
     "dory": {"num_hidden_layers": 3, "n_input_layers": 1, "n_recurrent_layers": 1, "n_output_layers": 1},
     "dots3_note": {"text_config": {"num_key_value_heads": 4}},
     "dots3_note_text": {"num_key_value_heads": 4},
@@ -97,6 +97,9 @@ EXTRAS = {
     "recurrent_gemma": {"num_hidden_layers": 3},
     "reformer": {"axial_pos_embds_dim": [16, 16], "axial_pos_shape": [8, 8], "attn_layers": ["local", "lsh"], "is_decoder": True, "lsh_attn_chunk_length": 4, "local_attn_chunk_length": 4, "num_buckets": 2},
     "zamba": {"num_hidden_layers": 5, "layers_block_type": ["mamba", "mamba", "hybrid", "mamba", "hybrid"]},
+    "cvt": {"depth": [1, 1, 3]},
+    "xmod": {"default_language": "en_XX"},
+    "granitemoehybrid": {"num_hidden_layers": 2, "layer_types": ["mamba", "attention"], "mamba_n_heads": 8, "mamba_d_head": 8},
     "hrm_text": {"num_layers_per_stack": "derived", "num_hidden_layers": 1},
     "esm": {"pad_token_id": 1, "mask_token_id": 0},
     "lilt": {"hidden_size": 48},

@@ -40,7 +40,8 @@ TABLES = {
 
 _QUERY_OR_KEY = re.compile(
     r"(^|[._])(q|k|wq|wk|query|key|q_lin|k_lin|qkv|Wqkv|c_attn|query_key_value|in_proj_qkv|(q|k|qkv|query|key|att)_proj"
-    r"|(q|kv)_[ab]_proj|kv_a_proj_with_mqa|(query|key)_global|linear_[qk]|to_[qk]|W_pack|qkv_linear)\.weight$"
+    r"|(q|kv)_[ab]_proj|kv_a_proj_with_mqa|(query|key)_global|linear_[qk]|to_[qk]|W_pack|qkv_linear|in_proj)\.weight$"
+    r"|rel_attn\.[qk]$"
 )
 _NORM = re.compile(r"(^|[._])(q|k|query|key)_?(layer)?_?norm\.weight$")
 
@@ -160,7 +161,7 @@ def _filled_in(config: Any, fields: Mapping[str, Any]) -> set[str]:
     except Exception:  # some configurations can't be made from nothing
         return set()
     names = {name for name, default in fields.items() if default is None and name not in IDS and name in fresh}
-    names -= {name for name in names if isinstance(fresh[name], dict) or name in LISTS}
+    names -= {name for name in names if isinstance(fresh[name], dict | transformers.PreTrainedConfig) or name in LISTS}
     return {n for n in names if fresh[n] is not None and fresh[n] == vars(config)[n]}
 
 
@@ -197,10 +198,10 @@ def _count(kind: Any, config: Any) -> int:
 def _clear(model: Any, factor: float) -> None:
     """Make maps clear, and nothing constant: biases of 0 and norms of 1 would hide that they were forgotten."""
     for name, weight in model.named_parameters():
-        if _QUERY_OR_KEY.search(name) and weight.dim() == 2:
+        if _QUERY_OR_KEY.search(name) and weight.dim() > 1:
             weight.mul_(factor)
-        elif _NORM.search(name) and factor > 1:
-            weight.fill_(2.0)
+        elif _NORM.search(name):
+            weight.fill_(min(2.0, factor))
         elif weight.is_floating_point() and weight.numel() > 1 and (weight == weight.flatten()[0]).all():
             weight.add_(torch.randn_like(weight) * 0.1)
 
