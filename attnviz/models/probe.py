@@ -187,12 +187,12 @@ def name_parts(by_part: dict[str, dict[int, Any]]) -> dict[str, dict[int, Any]]:
 def _difference(records: Records, maps: Maps, half: bool) -> str:
     """Return how the weights that follow from the records differ from the model's own, empty if they don't."""
     for part, own in maps.items():
-        ours = records.get(part, {})
+        ours = records.get(part, {}) if len(maps) > 1 else next(iter(records.values()))
         # In mixed models the n-th map is the n-th layer that has one.
         if len(ours) != len(own):
             return f"it gives maps of {len(own)} layers, and {len(ours)} layers could be recorded"
         for layer, theirs in zip(sorted(ours), sorted(own), strict=True):
-            weights = bare_trace({part: {layer: ours[layer]}}).layer_weights(layer)
+            weights = bare_trace({"": {layer: ours[layer]}}).layer_weights(layer)
             if weights.shape != own[theirs].weights.shape:
                 return f"its own maps are {own[theirs].weights.shape}, and what was recorded gives {weights.shape}"
             apart = np.abs(weights - own[theirs].weights)
