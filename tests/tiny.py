@@ -149,11 +149,16 @@ def tiny_tokenizer() -> Any:
     )
 
 
-def tiny_model(name: str, *, sharpen: float = 1.0, seed: int = 0) -> Any:
+def recipe(model: str, config: str, *, flat: bool = True, sized: bool = True, **settings: Any) -> Recipe:
+    """Return a recipe of one's own; `sized`: two layers of four heads, as most of those here, but for the settings."""
+    return _recipe(model, config, flat=flat, **(_BERT if sized else {}) | settings)
+
+
+def tiny_model(name: str | Recipe, *, sharpen: float = 1.0, seed: int = 0) -> Any:
     """Return the tiny model of that name, ready to run, the same weights for the same seed.
 
     Args:
-        name: one of `NAMES`.
+        name: one of `NAMES`, or a recipe.
         sharpen: factor on the weights that make q and k, so that scores grow by its square; `SHARP` gives rows with a
             clear maximum. Models that aren't flat to begin with stay as they are.
         seed: of the random weights.
@@ -161,9 +166,9 @@ def tiny_model(name: str, *, sharpen: float = 1.0, seed: int = 0) -> Any:
     import torch
     import transformers
 
-    if name not in RECIPES:
+    if isinstance(name, str) and name not in RECIPES:
         raise ValueError(f"expected one of {', '.join(NAMES)}, got {name!r}")
-    recipe = RECIPES[name]
+    recipe = RECIPES[name] if isinstance(name, str) else name
     config = getattr(transformers, recipe.config)(**recipe.settings)
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(seed)
@@ -173,7 +178,7 @@ def tiny_model(name: str, *, sharpen: float = 1.0, seed: int = 0) -> Any:
     return model.eval()
 
 
-def build(name: str, folder: Path | str, *, sharpen: float = 1.0, seed: int = 0) -> Path:
+def build(name: str | Recipe, folder: Path | str, *, sharpen: float = 1.0, seed: int = 0) -> Path:
     """Save the tiny model of that name and its tokenizer into a folder, as `from_pretrained` reads it."""
     folder = Path(folder)
     tiny_model(name, sharpen=sharpen, seed=seed).save_pretrained(folder)
@@ -192,6 +197,12 @@ def _query_and_key_weights(model: Any) -> Iterator[Any]:
             yield weight[:, : 2 * weight.shape[0]]
         elif leaf == "Wqkv":  # (3 d_model, d_model): q, k, v on top of each other
             yield weight[: 2 * weight.shape[1]]
+        elif leaf == "qkv_proj":  # (q, k, v on top of each other, fewer of k and v)
+            yield weight[
+                : (model.config.num_attention_heads + model.config.num_key_value_heads)
+                * module.out_features
+                // (model.config.num_attention_heads + 2 * model.config.num_key_value_heads)
+            ]
         elif leaf == "query_key_value":  # (heads * 3 * d_head, d_model): q, k, v of each head
             yield weight.view(model.config.n_head, 3, -1, weight.shape[1])[:, :2]
 

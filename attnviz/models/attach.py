@@ -7,7 +7,6 @@ from typing import Any
 import torch
 
 from attnviz.models.cache_check import check_cache
-from attnviz.models.feed import check_takes_text
 from attnviz.models.probe import NoMaps, probe
 from attnviz.models.wiring import Wiring
 
@@ -23,7 +22,6 @@ def attach(read: Callable[..., tuple[Any, Any]], title: str, device: str) -> tup
         ValueError: nothing can be shown of this architecture; the first reason that was found.
     """
     model, tokenizer = read()
-    check_takes_text(model, title)
     first: ValueError | None = None
     reason = ""
     if model.config._attn_implementation == "eager":

@@ -264,10 +264,15 @@ def number_modules(model: torch.nn.Module, *, encoder_decoder: bool) -> dict[tor
 
 
 def _part_of(path: str) -> str:
-    last = path.rsplit(".", 1)[-1].lower()
-    if "cross" in last or "encdec" in last or last == "encoder_attn":
+    """Return the part of an encoder-decoder model that a module belongs to.
+
+    >>> [_part_of(f"{path}.0.self") for path in ("encoder.layer", "decoder.bert.encoder.layer", "decoder.crossattention")]
+    ['encoder', 'decoder', 'cross']
+    """
+    names = path.lower().split(".")
+    if any("cross" in name or "encdec" in name or name == "encoder_attn" for name in names):
         return "cross"
-    return "encoder" if "encoder" in path.split(".") else "decoder"
+    return next((name for name in names if name in ("encoder", "decoder")), "decoder")
 
 
 def is_causal(module: torch.nn.Module, extras: Mapping[str, Any]) -> bool:

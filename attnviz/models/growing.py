@@ -63,7 +63,7 @@ class GrowingRecords:
             ValueError: the layer has a position bias, or a rule that isn't one run of keys a query.
         """
         if record.bias is not None or record.mask.table is not None:
-            raise ValueError("this model's attention can't be put together row by row; use cache=False")
+            raise ValueError("its attention can't be put together row by row")
         if layer not in self._layers:
             self._layers[layer] = _Layer({"scale": record.scale, "softcap": record.softcap, "sinks": record.sinks})
         kept = self._layers[layer]

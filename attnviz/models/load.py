@@ -28,7 +28,7 @@ from attnviz.models import capture
 from attnviz.models.attach import attach
 from attnviz.models.catalogue import CATALOGUE, Entry
 from attnviz.models.engine import Engine
-from attnviz.models.feed import position_limit
+from attnviz.models.feed import check_takes_text, position_limit
 from attnviz.models.files import check_memory, gguf_folder, hub_folder, weights_revision
 from attnviz.models.numpy_engine import NumpyEngine, numpy_engine
 from attnviz.models.texts import NEVER_SCALES
@@ -177,6 +177,7 @@ def _read(folder: Path, dtype: str, title: str, *, listen: bool = True) -> tuple
             model = kind.from_pretrained(folder, attn_implementation="eager", **options)
     except Exception as error:  # whatever a damaged folder makes transformers raise: the visitor gets one sentence
         raise ValueError(f"{title} can't be loaded: {_first_line(error)}") from error
+    check_takes_text(model, title)
     return model, _tokenizer(folder, title)
 
 

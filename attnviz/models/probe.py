@@ -1,6 +1,7 @@
 """Find out how a loaded model's attention can be read: by listening to it, by its own maps, or not at all."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,9 @@ import torch
 from attnviz.core.masks import Mask, mask_from_table
 from attnviz.core.switches import Switches
 from attnviz.core.trace import LayerMaps, LayerRecord, ModelInfo, Token, Trace
-from attnviz.models.capture import UnknownExtra, Wires, number_modules, recording
+from attnviz.models.capture import Recorder, UnknownExtra, Wires, number_modules, recording
 from attnviz.models.factor import FactorRecorder, projections
-from attnviz.models.feed import Feed, check_takes_text, learned_positions, position_limit, what_else_it_takes
+from attnviz.models.feed import Feed, learned_positions, position_limit, what_else_it_takes
 from attnviz.models.wiring import Wiring
 
 AGREE = 1e-3  # largest difference from the model's own maps that still counts as the same computation
@@ -34,10 +35,12 @@ def probe(model: torch.nn.Module, title: str) -> Wiring:
     Raises:
         ValueError: the model reads no text, has no attention maps, or maps that aren't tokens by tokens.
     """
-    check_takes_text(model, title)
     feed, maps, limit = _own_maps_of_a_few(model, title)
     numbers = number_modules(model, encoder_decoder=model.config.is_encoder_decoder)
     recorder, reason = _listen(model, feed, numbers)
+    if recorder is not None and not _has_all_rows(recorder, probe_ids(model).shape[1]):
+        feed = replace(feed, last=False)  # Gemma 4 skips rows whose logits nobody wants, unless its maps are asked for
+        recorder, reason = _listen(model, feed, numbers)
     if recorder is not None:
         records = name_parts(recorder.records)
         reason = "" if maps is None else _difference(records, maps, next(model.parameters()).dtype != torch.float32)
@@ -97,6 +100,11 @@ def _listen(model: torch.nn.Module, feed: Feed, numbers: Any) -> tuple[FactorRec
         if len(set(attempt.calls)) == len(attempt.calls):
             break
     return recorder, "its code doesn't go through the attention interface of transformers"
+
+
+def _has_all_rows(recorder: Recorder, n_tokens: int) -> bool:
+    every = [record for part in recorder.records.values() for record in part.values()]
+    return all(record.shape[1] in (n_tokens, PROBE_TARGETS) for record in every)
 
 
 def one_line(error: BaseException | None) -> str:
@@ -179,12 +187,12 @@ def name_parts(by_part: dict[str, dict[int, Any]]) -> dict[str, dict[int, Any]]:
 def _difference(records: Records, maps: Maps, half: bool) -> str:
     """Return how the weights that follow from the records differ from the model's own, empty if they don't."""
     for part, own in maps.items():
-        ours = records.get(part, {})
+        ours = records.get(part, {}) if len(maps) > 1 else next(iter(records.values()))
         # In mixed models the n-th map is the n-th layer that has one.
         if len(ours) != len(own):
             return f"it gives maps of {len(own)} layers, and {len(ours)} layers could be recorded"
         for layer, theirs in zip(sorted(ours), sorted(own), strict=True):
-            weights = bare_trace({part: {layer: ours[layer]}}).layer_weights(layer)
+            weights = bare_trace({"": {layer: ours[layer]}}).layer_weights(layer)
             if weights.shape != own[theirs].weights.shape:
                 return f"its own maps are {own[theirs].weights.shape}, and what was recorded gives {weights.shape}"
             apart = np.abs(weights - own[theirs].weights)

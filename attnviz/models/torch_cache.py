@@ -98,11 +98,11 @@ class TorchRun:
         """Put the new rows below the old ones, and return what gives the records of all of them.
 
         Where tokens see later ones, each new token changes all rows, and a run without cache keeps its own. So it is
-        with a bias, and where a longer text has other positions.
+        with a bias, a rule that isn't one run of keys a query, and where a longer text has other positions.
         """
         records = recorder.new if isinstance(recorder, NewRows) else next(iter(recorder.records.values()))
-        whole = self._cache is None and bool(self._stale)
-        if whole or self._switches.causal is False or "bias" in self._wiring.extras:
+        apart = any(record.bias is not None or record.mask.table is not None for record in records.values())
+        if self._cache is None and (apart or self._stale or self._switches.causal is False):
             return partial(dict, sorted(records.items()))
         for layer, record in records.items():
             self._rows.append(layer, record, n_new)

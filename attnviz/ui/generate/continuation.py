@@ -74,7 +74,7 @@ def continuation(visit: Visit) -> Continuation:
         ValueError: this model or this text can't be continued; the text of the error is for the visitor.
     """
     switches = visit.switches if visit.in_pass else Switches()
-    cached = switches.causal is not False
+    cached = switches.causal is not False and "cache" not in visit.info.cannot
     chosen = options()
     key = (visit.choice, visit.text, switches, tuple(chosen.items()))
     known = st.session_state.get("continuation")

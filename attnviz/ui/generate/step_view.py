@@ -42,7 +42,7 @@ def step_view(visit: Visit, writing: Continuation, n_written: int) -> None:
     with right:
         _map(visit, step, weights, part, n_prompt)
     if step.cache is None:
-        st.caption(say("steps", "no_cache"))
+        st.caption(controls.plain(visit.info.cannot.get("cache") or say("steps", "no_cache")))
     else:
         _cache(visit, writing.steps[:n_written])
 

@@ -12,7 +12,7 @@ from attnviz.core.cost import Shape, step_cost, step_meeting_point
 from attnviz.figures import Curve, cost_curves, quantity
 from attnviz.ui import cache, state
 from attnviz.ui.charts import draw
-from attnviz.ui.controls import as_sentence
+from attnviz.ui.controls import as_sentence, plain
 from attnviz.ui.generate.measuring import LENGTHS, N_STEPS, Measuring, lengths_within
 from attnviz.ui.generate.texts import say
 from attnviz.ui.visit import Visit
@@ -23,6 +23,9 @@ LOOK_SECONDS = 0.3
 def with_without(visit: Visit, shape: Shape | None) -> None:
     """Offer to run both ways, and draw what came out, measured and by formula."""
     st.markdown(say("both", "intro"))
+    if "cache" in visit.info.cannot:
+        st.info(plain(visit.info.cannot["cache"]))
+        return
     key = ("both ways", visit.choice, visit.text)
     found = cache.results().peek(key)
     if found is None:
