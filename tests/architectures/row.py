@@ -23,7 +23,7 @@ class Row:
     Attributes:
         outcome: "recorded" (q, k and v), "own maps" (finished ones), "refused", "unbuilt" or "traceback".
         reason: the sentence of a refusal, why only finished maps or no small model, or where the traceback ends.
-        factor: the model's own, in front of q k^T in its first layer with attention.
+        factor: the model's own, in front of q k^T in its first layer with attention; `d_head`: of q there.
         difference: largest, of any weight from eager; `oracle`: why there is none.
         switches: switch -> "acts", "refused: ..." or what is wrong.
         tokens: 16 greedy ones, by "cached", "uncached", "plain" (transformers without a cache) and "generate".
@@ -37,6 +37,7 @@ class Row:
     reason: str = ""
     layers: str = ""
     factor: float | None = None
+    d_head: int = 0
     difference: float | None = None
     oracle: str = ""
     switches: dict[str, str] = field(default_factory=dict)
@@ -57,7 +58,9 @@ def fill(row: Row, folder: Path) -> Row:
     row.outcome = "recorded" if engine.wiring.listens else "own maps"
     row.reason = engine.wiring.reason
     row.layers = ", ".join(f"{part} {len(trace.layers_of(part))}" for part in trace.parts)
-    row.factor = trace.scale(trace.layers_of(trace.parts[0])[0], part=trace.parts[0]) if engine.wiring.listens else None
+    part, layer = trace.parts[0], trace.layers_of(trace.parts[0])[0]
+    if row.outcome == "recorded":
+        row.factor, row.d_head = trace.scale(layer, part=part), trace.qkv(layer, 0, part=part)[0].shape[1]
     row.switches = {name: _switch(engine, trace, target, name) for name in SWITCHES}
     own = oracle.eager(folder, row.class_name)
     try:

@@ -47,23 +47,26 @@ SIZES = (
     | _each("num_conv_pos_embeddings", 16) | _each("num_conv_pos_embedding_groups", 2)
     | _each("classifier_proj_size xvector_output_dim codevector_dim proj_codevector_dim", 32)
     | _each("codebook_size num_embeddings", 64)
-    | _each("base_channels num_filters", 8)
+    | _each("base_channels", 32)
+    | _each("num_filters upsample_groups num_groups", 8)
     | _each("first_k_dense_replace", 1)
 )
 # lists: each number becomes this
-LISTS = {"depths": 1, "hidden_sizes": 32, "stage_num_blocks": 1, "stage_numb_of_layers": 1, "num_block_repeats": 1, "blocks_per_stage": 1,
+LISTS = {"depths": 1, "hidden_sizes": 32, "embed_dim": 32, "num_groups": 2, "stage_num_blocks": 1, "stage_numb_of_layers": 1, "num_block_repeats": 1, "blocks_per_stage": 1,
     "embed_dim_per_stage": 32, "num_attention_heads_per_stage": 2, "depth": 1, "num_blocks": 1, "num_heads": 2}
 IDS = {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 2, "sep_token_id": 3, "cls_token_id": 2, "mask_token_id": 0, "unk_token_id": 0, "forced_eos_token_id": 3, "forced_bos_token_id": 2}
 
 FILL = {"head_dim": 8, "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "vocab_size": 97}
 ROPE = {"mrope_section": [2, 1, 1], "original_max_position_embeddings": 32}
-SHARPNESS = dict.fromkeys("gemma4 gemma4_text gemma4_unified gemma4_unified_text embedding_gemma2 embedding_gemma2_text gemma3n_text gemma4_assistant".split(), 0.5) | {"recurrent_gemma": 4.0, "dory": 2.0, "beam": 2.0, "roc_bert": 40.0, "mobilebert": 40.0, "minicpm3": 6.0,"t5": 1.0, "mt5": 1.0, "umt5": 1.0}
+SHARPNESS = dict.fromkeys("gemma4 gemma4_text gemma4_unified gemma4_unified_text embedding_gemma2 embedding_gemma2_text gemma3n_text gemma4_assistant".split(), 0.5) | {"recurrent_gemma": 4.0, "beam": 0.8, "roc_bert": 40.0, "mobilebert": 40.0, "minicpm3": 6.0,"t5": 1.0, "mt5": 1.0, "umt5": 1.0}
 
 _MROPE = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1]}}
 _TEXT = {"text_config": _MROPE}
 _HALF = {"rope_parameters": _MROPE["rope_parameters"] | {"mrope_section": [1, 1, 0], "partial_rotary_factor": 0.5}}
 _GLOBAL_16 = {"global_head_dim": 16, "layer_types": ["sliding_attention", "full_attention"], "num_hidden_layers": 2}
 _INDEXER = dict(indexer_n_heads=4, indexer_kv_heads=1, indexer_head_dim=8, indexer_budget=8, indexer_compress_ratio=2, ngram_vocab_size_base=97, split_ngram_parts=1, hc_lowrank=8)
+_DOTS = dict(num_hidden_layers=3, num_key_value_heads=4, head_dim=16, swa_num_attention_heads=4, swa_num_key_value_heads=4, swa_q_lora_rank=8, swa_kv_lora_rank=8,
+    swa_head_dim=16, swa_qk_nope_head_dim=8, swa_v_head_dim=8, shared_experts_intermediate_size=16)
 _AUTO = {"from": {"prediction_length": 4}}
 
 EXTRAS = {
@@ -74,8 +77,12 @@ EXTRAS = {
     "cohere_compass_text": {"rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 10000.0}}},
     "cohere_compass": {"text_config": {"rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 10000.0}}}},
     "dory": {"num_hidden_layers": 3, "n_input_layers": 1, "n_recurrent_layers": 1, "n_output_layers": 1},
-    "dots3_note": {"text_config": {"num_key_value_heads": 4}},
-    "dots3_note_text": {"num_key_value_heads": 4},
+    "dots3_note": {"text_config": _DOTS},
+    "dots3_note_text": _DOTS,
+    "pix2struct_text_model": {"initializer_range": 0.02},
+    "t5gemma2_encoder": {"text_config": {"dropout_rate": 0.0}},
+    "qwen3_omni_moe": {"talker_config": {"text_config": {"shared_expert_intermediate_size": 64}}},
+    "granite4_vision": {"deepstack_layer_map": [[0, 0]], "downsample_rate": "2/4", "text_config": {"hidden_size": 64}, "vision_config": {"hidden_size": 64}},
     "esmc": {"num_key_value_heads": 4},
     "falcon_h1": {"mamba_d_ssm": 64, "mamba_n_heads": 8, "mamba_d_head": 8},
     "gemma3n_text": {"num_hidden_layers": 2, "layer_types": ["sliding_attention", "full_attention"], "num_kv_shared_layers": 0, "activation_sparsity_pattern": [0.0, 0.0], "intermediate_size": 64},
@@ -97,7 +104,21 @@ EXTRAS = {
     "recurrent_gemma": {"num_hidden_layers": 3},
     "reformer": {"axial_pos_embds_dim": [16, 16], "axial_pos_shape": [8, 8], "attn_layers": ["local", "lsh"], "is_decoder": True, "lsh_attn_chunk_length": 4, "local_attn_chunk_length": 4, "num_buckets": 2},
     "zamba": {"num_hidden_layers": 5, "layers_block_type": ["mamba", "mamba", "hybrid", "mamba", "hybrid"]},
-    "cvt": {"depth": [1, 1, 3]},
+    "apertus1p5": {"audio_config": {"codebook_dim": 32}, "image_token_offset": 97, "audio_token_offset": 161, "text_config": {"vocab_size": 256}},
+    "bit": {"num_groups": 8, "embedding_size": 32},
+    "cvt": {"depth": [1, 2, 3]},
+    "depth_pro": {"image_model_config": {"image_size": 384}, "patch_model_config": {"image_size": 384}, "fov_model_config": {"image_size": 384}},
+    "dots3_note_audio_encoder": {"adapter_input_size": 32},
+    "fun_asr_nano": {"adaptor_config": {"intermediate_size": 8}},
+    "gemma4_unified_assistant": {"text_config": {"num_hidden_layers": 2, "num_kv_shared_layers": 2, "layer_types": ["sliding_attention", "full_attention"]}},
+    "glpn": {"num_attention_heads": [1, 2, 4, 8]},
+    "gradium_phonon_tts": {"flow_head_config": {"condition_dim": 32}},
+    "pocket_tts": {"flow_head_config": {"condition_dim": 32}},
+    "lw_detr_vit": {"num_windows": 4}, "lw_detr": {"backbone_config": {"num_windows": 4}},
+    "molmo2": {"adapter_config": {"vision_feature_layer": [1, 0]}},
+    "pvt": {"num_attention_heads": [1, 2, 4, 8]}, "pvt_v2": {"num_attention_heads": [1, 2, 4, 8]},
+    "qwen3_omni_moe_talker_text": {"shared_expert_intermediate_size": 64},
+    "wavtokenizer": {"codebook_dim": 32}, "wavtokenizer_encoder": {"codebook_dim": 32},
     "xmod": {"default_language": "en_XX"},
     "granitemoehybrid": {"num_hidden_layers": 2, "layer_types": ["mamba", "attention"], "mamba_n_heads": 8, "mamba_d_head": 8},
     "hrm_text": {"num_layers_per_stack": "derived", "num_hidden_layers": 1},
@@ -114,7 +135,6 @@ EXTRAS = {
     "ernie4_5_vl_moe_text": {"head_dim": 8, "rope_parameters": _MROPE["rope_parameters"] | {"mrope_section": [1, 1, 2]}},
     "ernie4_5_vl_moe": {"text_config": {"rope_parameters": _MROPE["rope_parameters"] | {"mrope_section": [1, 1, 2]}}},
     "moonshine_streaming": {"num_key_value_heads": 4, "encoder_config": {"num_key_value_heads": 4}},
-    "granite4_vision": {"deepstack_layer_map": [[0, 0]]},
     "deepseek_ocr2": {"text_config": {"mlp_layer_types": ["dense", "sparse"]}},
     "deepseek_ocr2_text": {"mlp_layer_types": ["dense", "sparse"]},
     "perceiver": {"d_latents": 32, "num_latents": 8, "num_self_attends_per_block": 1, "num_self_attention_heads": 4, "num_cross_attention_heads": 4, "image_size": 8, "train_size": [8, 8], "output_shape": [1, 2, 8, 8]},

@@ -203,7 +203,7 @@ def _clear(model: Any, factor: float) -> None:
         elif _NORM.search(name):
             weight.fill_(min(2.0, factor))
         elif weight.is_floating_point() and weight.numel() > 1 and (weight == weight.flatten()[0]).all():
-            weight.add_(torch.randn_like(weight) * 0.1)
+            weight.add_(torch.randn_like(weight) * 0.1 * (weight.flatten()[0].abs() or 1.0))
 
 
 def _line(error: BaseException) -> str:

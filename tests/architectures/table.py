@@ -1,5 +1,6 @@
 """The rows as Markdown, and what makes a row wrong. No digits that another machine would round differently."""
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -11,6 +12,20 @@ from tests.architectures.row import Row
 
 PAGE = Path(__file__).parents[2] / "docs" / "architectures.md"
 AGREE = 1e-5  # in float32
+
+# The factors that aren't 1 / sqrt(d_head), read in each architecture's own code and settings.
+FACTORS = (
+    dict.fromkeys(("t5", "mt5", "umt5", "switch_transformers"), 1.0)  # never scales
+    | dict.fromkeys(("gemma3n_text", "gemma4", "gemma4_text", "gemma4_unified", "gemma4_unified_text"), 1.0)
+    | dict.fromkeys(("embedding_gemma2", "embedding_gemma2_text"), 1.0)  # normalises q and k instead
+    | dict.fromkeys(("granite", "granitemoe", "granitemoehybrid", "granitemoeshared"), 1.0)  # attention_multiplier
+    | dict.fromkeys(("granite_docling", "granite_docling_text"), 1 / 64)  # the same
+    | dict.fromkeys(("gemma2", "gemma3", "gemma3_text", "t5gemma", "vaultgemma"), 256**-0.5)  # query_pre_attn_scalar
+    | dict.fromkeys(("zamba", "zamba2"), 8**-0.5)  # d_head is 16, of twice the hidden size
+    | {"inkling_text": 1 / 8}  # 1 / d_head
+    | {"mistral4": 0.25 * (0.1 * math.log(128) + 1) ** 2}  # YaRN, squared
+    | {"openai_privacy_filter": 8**-0.5 * (0.1 * math.log(32) + 1) ** 2}  # the same
+)
 SHOWN = ("recorded", "own maps")
 
 HEAD = """# Architectures
@@ -67,6 +82,10 @@ def _wrong_numbers(row: Row) -> Iterable[str]:
         yield f"shown, and transformers alone says nothing: {row.oracle}"
     elif not row.difference <= bound:
         yield f"its weights differ by {row.difference:.1e}"
+    if row.factor is not None:
+        factor = FACTORS.get(row.model_type, row.d_head**-0.5)
+        if not math.isclose(row.factor, factor, rel_tol=1e-4):
+            yield f"its factor is {row.factor}, expected {factor}"
 
 
 def _wrong_tokens(row: Row) -> Iterable[str]:
@@ -100,10 +119,16 @@ def _table(rows: Sequence[Row]) -> str:
     lines = ["| model_type | class | maps | read | factor | from eager | switches | 16 tokens |", "|---" * 8 + "|"]
     for row in rows:
         read = "q, k, v" if row.outcome == "recorded" else f"finished maps: {row.reason}"
-        factor = "" if row.factor is None else f"{row.factor:.3g}"
-        cells = (row.model_type, row.class_name, row.layers, read, factor, _apart(row), _switches(row), _tokens(row))
+        cells = (row.model_type, row.class_name, row.layers, read, _factor(row), _apart(row), _switches(row), _tokens(row))
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _factor(row: Row) -> str:
+    if row.factor is None:
+        return ""
+    usual = math.isclose(row.factor, row.d_head**-0.5, rel_tol=1e-4)
+    return f"1/√{row.d_head}" if usual else f"{row.factor:.3g}"
 
 
 def _apart(row: Row) -> str:
