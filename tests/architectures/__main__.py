@@ -1,4 +1,4 @@
-"""`python -m tests.architectures` looks at every architecture and writes docs/architectures.md, or at those named and prints."""
+"""`python -m tests.architectures` writes docs/architectures.md; with names of architectures it prints their lines."""
 
 import sys
 

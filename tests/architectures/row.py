@@ -99,7 +99,11 @@ def difference(trace: Any, own: Any) -> float:
         for layer, theirs in zip(trace.layers_of(part), layers, strict=True):
             ours = np.stack([trace.weights(layer, head, part=part) for head in range(trace.heads(layer, part=part))])
             np.testing.assert_equal(ours.shape, theirs.shape)
-            most = max(most, float(np.abs(ours - theirs).max()), float(np.abs(trace.layer_weights(layer, part=part) - theirs).max()))
+            most = max(
+                most,
+                float(np.abs(ours - theirs).max()),
+                float(np.abs(trace.layer_weights(layer, part=part) - theirs).max()),
+            )
     return most
 
 
@@ -125,7 +129,9 @@ def _switch(engine: Any, trace: Any, target: str | None, name: str) -> str:
 
 def _echo(trace: Any, changed: Any, part: str) -> str:
     """Return what is wrong if a head that was switched off in the first layer left no trace in what comes after it."""
-    pairs = [(trace.layer_weights(n, part=part), changed.layer_weights(n, part=part)) for n in trace.layers_of(part)[1:]]
+    pairs = [
+        (trace.layer_weights(n, part=part), changed.layer_weights(n, part=part)) for n in trace.layers_of(part)[1:]
+    ]
     if trace.model.predicts:
         pairs.append((trace.next_probabilities(), changed.next_probabilities()))
     return "changes nothing" if pairs and not any((a != b).any() for a, b in pairs) else ""

@@ -1,13 +1,15 @@
 """Any model of transformers at small size, with random weights: its configuration, shrunk by the names of its settings.
 
-`sizes.py` holds the small numbers, and what single architectures need beyond them.
+`small.toml` holds the small numbers, and what single architectures need beyond them.
 """
 
 import copy
 import dataclasses
 import importlib
 import re
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,13 +17,15 @@ import transformers
 from transformers.models.auto import modeling_auto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from tests.architectures.sizes import EXTRAS, FILL, IDS, LISTS, ROPE, SHARPNESS, SIZES
-
+SETTINGS = tomllib.loads(Path(__file__).with_name("small.toml").read_text(encoding="utf-8"))
+SIZES = {name: int(size) for size, names in SETTINGS["sizes"].items() for name in names.split()}
+IDS = SETTINGS["ids"]
 MOST_PARAMETERS = 20_000_000
 MOST_LAYERS = 8
 SHARP = 12.0  # as in tests.tiny: random weights give nearly flat maps
 DEPTHS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
-DERIVED = {"architectures", "dtype", "id2label", "label2id", "model_type", "num_labels", "rope_scaling", "transformers_version"}  # fmt: skip
+DERIVED = {"architectures", "dtype", "id2label", "label2id", "model_type", "num_labels", "rope_scaling"}
+DERIVED |= {"transformers_version"}
 
 # kind -> the table of transformers that says which class a configuration has for it
 TABLES = {
@@ -58,19 +62,21 @@ def kinds_of(model_type: str) -> dict[str, str]:
         name = name[0] if isinstance(name, tuple | list) else name
         if name and name not in found.values() and not (found and kind in ("multimodal", "base")):
             found[kind] = name
-    return found or {"part": name for name in _parts(model_type)}
+    if not found and (part := _part(model_type)):
+        found["part"] = part
+    return found
 
 
-def _parts(model_type: str) -> list[str]:
-    """Return a class that a configuration without a place in `TABLES` has, as parts of other models have."""
+def _part(model_type: str) -> str | None:
+    """Return a class of a configuration without a place in `TABLES`, as parts of other models have, if there is one."""
     config = CONFIG_MAPPING[model_type]
     try:
         module = importlib.import_module(config.__module__.replace("configuration_", "modeling_"))
     except ImportError:
-        return []
-    classes = [each for each in vars(module).values() if getattr(each, "config_class", None) is config]
-    names = [c.__name__ for c in classes if isinstance(c, type) and c.__module__ == module.__name__ and hasattr(transformers, c.__name__)]
-    return [name for name in names if not name.endswith("PreTrainedModel")][:1]
+        return None
+    own = [name for name, kind in vars(module).items() if getattr(kind, "config_class", None) is config]
+    known = [name for name in own if hasattr(transformers, name) and not name.endswith("PreTrainedModel")]
+    return known[0] if known else None
 
 
 def small_model(model_type: str, class_name: str, *, seed: int = 0) -> Any:
@@ -82,15 +88,16 @@ def small_model(model_type: str, class_name: str, *, seed: int = 0) -> Any:
     config = small_config(model_type, class_name)
     try:
         kind = getattr(transformers, class_name)
-        if kind.config_class is not type(config) and isinstance(config.get_text_config(decoder=True), kind.config_class):
-            config = config.get_text_config(decoder=True)  # as the auto classes do
+        text = config.get_text_config(decoder=True)
+        if kind.config_class is not type(config) and isinstance(text, kind.config_class):
+            config = text  # as the auto classes do
         n_parameters = _count(kind, config)
         if n_parameters > MOST_PARAMETERS:
             raise CannotBuild(f"{n_parameters / 1e6:.0f} million parameters are left at small size")
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             model = kind(config)
-            _clear(model, SHARPNESS.get(model_type, SHARP))
+            _clear(model, SETTINGS["sharpness"].get(model_type, SHARP))
     except Exception as error:  # transformers raises all sorts of errors
         raise error if isinstance(error, CannotBuild) else CannotBuild(_line(error)) from error
     return model.eval()
@@ -98,9 +105,8 @@ def small_model(model_type: str, class_name: str, *, seed: int = 0) -> Any:
 
 def small_config(model_type: str, class_name: str = "") -> Any:
     """Return a small configuration of that type, as a model of that class needs it."""
-    extra = copy.deepcopy(EXTRAS.get(model_type, {}))
     try:
-        config = shrunk(CONFIG_MAPPING[model_type](**extra.pop("from", {})), extra)
+        config = shrunk(CONFIG_MAPPING[model_type](**SETTINGS["from"].get(model_type, {})))
     except Exception as error:
         raise CannotBuild(_line(error)) from error
     encoder = model_type in TABLES["masked"] and class_name == TABLES["causal"].get(model_type)
@@ -113,7 +119,7 @@ def small_config(model_type: str, class_name: str = "") -> Any:
 
 def shrunk(config: Any, extra: Mapping[str, Any] | None = None) -> Any:
     """Return a configuration of the same class with small numbers; `extra` settings win, by sub-configuration."""
-    extra = dict(extra or {})
+    extra = copy.deepcopy(SETTINGS["architectures"].get(config.model_type, {}) | (extra or {}))
     fields = {f.name: f.default for f in dataclasses.fields(config)}
     now = {name: value for name, value in vars(config).items() if name in fields or name in IDS}
     now = {name: value for name, value in now.items() if not name.startswith("_") and name not in DERIVED}
@@ -137,7 +143,7 @@ def small_value(name: str, value: Any, among: Mapping[str, Any]) -> Any:
     if isinstance(value, bool):
         return value
     if value is None:
-        return FILL.get(name)
+        return SETTINGS["filled"].get(name)
     if name in IDS:
         return IDS[name]
     if name.endswith(("_token_id", "_token_index")) and isinstance(value, int):
@@ -145,8 +151,8 @@ def small_value(name: str, value: Any, among: Mapping[str, Any]) -> Any:
         return 91 + others.index(name) % 6  # no words have these ids
     if name == "rope_parameters" and isinstance(value, dict):
         return _small_rope(value)
-    if name in LISTS and isinstance(value, list | tuple) and all(isinstance(each, int) for each in value):
-        return type(value)(min(each, LISTS[name]) for each in value)
+    if name in SETTINGS["lists"] and isinstance(value, list | tuple) and all(isinstance(each, int) for each in value):
+        return type(value)(min(each, SETTINGS["lists"][name]) for each in value)
     if name == "num_key_value_heads" and value == among.get("num_attention_heads"):
         name = "num_attention_heads"  # some architectures share no keys
     if name in SIZES and isinstance(value, int) and value > SIZES[name]:
@@ -155,13 +161,17 @@ def small_value(name: str, value: Any, among: Mapping[str, Any]) -> Any:
 
 
 def _filled_in(config: Any, fields: Mapping[str, Any]) -> set[str]:
-    """Return the names of settings that were left out and follow from others: small ones will follow from small ones."""
+    """Return the names of settings that were left out and follow from others, as small ones will from small ones."""
     try:
         fresh = vars(type(config)())
     except Exception:  # some configurations can't be made from nothing
         return set()
     names = {name for name, default in fields.items() if default is None and name not in IDS and name in fresh}
-    names -= {name for name in names if isinstance(fresh[name], dict | transformers.PreTrainedConfig) or name in LISTS}
+    names -= {
+        name
+        for name in names
+        if isinstance(fresh[name], dict | transformers.PreTrainedConfig) or name in SETTINGS["lists"]
+    }
     return {n for n in names if fresh[n] is not None and fresh[n] == vars(config)[n]}
 
 
@@ -182,7 +192,7 @@ def _depth(lists: Mapping[str, Any]) -> int:
 
 
 def _small_rope(rope: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: _small_rope(v) if isinstance(v, dict) else ROPE.get(k, v) for k, v in rope.items()}
+    return {k: _small_rope(v) if isinstance(v, dict) else SETTINGS["rope"].get(k, v) for k, v in rope.items()}
 
 
 def _count(kind: Any, config: Any) -> int:

@@ -30,13 +30,13 @@ SHOWN = ("recorded", "own maps")
 
 HEAD = """# Architectures
 
-Every class of transformers {version} that can be built at small size, with random weights, and what attnviz makes of it.
-`make test-long` builds each of them, asks transformers alone for the same numbers, and fails unless this page is what it
-finds; `python -m tests.architectures` writes it.
+Every class of transformers {version} that can be built at small size, with random weights, and what attnviz makes of
+it. `make test-long` builds each of them, asks transformers alone for the same numbers, and fails unless this page is
+what it finds; `python -m tests.architectures` writes it.
 
 - **Maps**: layers with softmax attention, by part.
-- **Read**: "q, k, v" are recorded in the pass, and scores, weights and switches are computed from them; "finished maps" are
-  the model's own, for the reason given.
+- **Read**: "q, k, v" are recorded in the pass, and scores, weights and switches are computed from them; "finished maps"
+  are the model's own, for the reason given.
 - **Factor**: the model's own, in front of q k^T, in its first layer with attention.
 - **From eager**: the largest difference of any weight of any head from `output_attentions=True`, in float32.
 - **Switches**: causal on and off, scaling, temperature, ablate, forbid, each inside the whole pass.
@@ -72,7 +72,9 @@ def _faults(row: Row) -> Iterable[str]:
         yield "refused without a word"
     if row.outcome in SHOWN:
         yield from _wrong_numbers(row)
-        yield from (f"{name} {came}" for name, came in row.switches.items() if not came.startswith(("acts", "refused: ")))
+        yield from (
+            f"{name} {came}" for name, came in row.switches.items() if not came.startswith(("acts", "refused: "))
+        )
         yield from _wrong_tokens(row)
 
 
@@ -119,7 +121,16 @@ def _table(rows: Sequence[Row]) -> str:
     lines = ["| model_type | class | maps | read | factor | from eager | switches | 16 tokens |", "|---" * 8 + "|"]
     for row in rows:
         read = "q, k, v" if row.outcome == "recorded" else f"finished maps: {row.reason}"
-        cells = (row.model_type, row.class_name, row.layers, read, _factor(row), _apart(row), _switches(row), _tokens(row))
+        cells = (
+            row.model_type,
+            row.class_name,
+            row.layers,
+            read,
+            _factor(row),
+            _apart(row),
+            _switches(row),
+            _tokens(row),
+        )
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 
