@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from attnviz.core.attention import softmax
 from attnviz.core.masks import Mask
 from attnviz.core.switches import Switches, allowed_cells
+from attnviz.core.threads import one_thread
 
 __all__ = ["LayerMaps", "LayerRecord", "ModelInfo", "Switches", "Token", "Trace"]
 
@@ -355,9 +356,10 @@ class Trace:
         rows, columns = _indices(queries, record.shape[1]), np.arange(record.shape[2])
         factor = np.float32(record.scale if switches.scaled else 1.0)
         scores = np.empty((len(numbers), len(rows), len(columns)), np.float32)  # (heads, queries, keys), as all below
-        for i, head in enumerate(numbers):
-            kv = head // (record.shape[0] // record.k.shape[0])
-            np.matmul(record.q[head, queries or slice(None)] * factor, record.k[kv].T, out=scores[i])
+        with one_thread():
+            for i, head in enumerate(numbers):
+                kv = head // (record.shape[0] // record.k.shape[0])
+                np.matmul(record.q[head, queries or slice(None)] * factor, record.k[kv].T, out=scores[i])
         if record.softcap is not None:
             scores = np.float32(record.softcap) * np.tanh(scores / np.float32(record.softcap))
         if record.bias is not None:

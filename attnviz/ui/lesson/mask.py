@@ -18,9 +18,9 @@ from attnviz.core.change import (
 )
 from attnviz.core.naive import masked_softmax
 from attnviz.core.switches import Switches
+from attnviz.core.threads import half_the_cores
 from attnviz.core.trace import Token, Trace
 from attnviz.figures import component_map, head_map
-from attnviz.models.blas import half_the_cores
 from attnviz.ui import cache, charts
 from attnviz.ui.controls import as_sentence, plain
 from attnviz.ui.lesson.frame import Step, awaited, folded, guess

@@ -21,8 +21,8 @@ from attnviz.core.scaling import (
     row_spread,
     scaling_curves,
 )
+from attnviz.core.threads import half_the_cores
 from attnviz.figures import Line, gradient_histogram, saturation_histogram, score_histogram, share_curves
-from attnviz.models.blas import half_the_cores
 from attnviz.ui import cache, charts
 from attnviz.ui.controls import head, plain
 from attnviz.ui.lesson.frame import Step, folded, guess, in_powers
