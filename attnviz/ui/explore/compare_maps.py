@@ -14,7 +14,6 @@ from attnviz.ui.controls import plain
 from attnviz.ui.examples import example_of
 from attnviz.ui.explore.compare_pairs import Pair
 from attnviz.ui.explore.compare_sides import HEIGHT, Side, Tile, isolated, numbered
-from attnviz.ui.facts import facts_of
 from attnviz.ui.visit import Visit
 
 N_KEYS = 5  # of a row that are listed
@@ -65,7 +64,7 @@ def maps(visit: Visit, a: Tile, b: Tile, looking: tuple[int, int]) -> None:
             )
             table = partial(map_table, tile.weights, tile.allowed, tile.queries, tile.keys)
             name = f"compare {tile.side.letter} {tile.side.words}"
-            draw(figure, key, name, table, about=facts_of(key) | tile.side.about)
+            draw(figure, key, name, table, about=tile.side.about)
             left_out = _what_is_left_out(tile)
             if left_out:
                 st.caption(left_out)
