@@ -23,10 +23,12 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
 )
 
+from attnviz.core import arguments
 from attnviz.core.trace import ModelInfo
 from attnviz.models import capture
 from attnviz.models.attach import attach
 from attnviz.models.catalogue import CATALOGUE, Entry
+from attnviz.models.devices import check_device
 from attnviz.models.engine import Engine
 from attnviz.models.feed import check_takes_text, position_limit
 from attnviz.models.files import check_memory, gguf_folder, hub_folder, weights_revision
@@ -39,12 +41,13 @@ from attnviz.models.wiring import Wiring
 
 Progress = Callable[[str], None]
 DTYPES = ("float32", "float16", "bfloat16")
+NAMES = "smollm2, minilm, untrained, a Hub id, a folder or a .gguf file"
 
 capture.register()
 
 
 def load(
-    name: str,
+    name: str | os.PathLike[str],
     *,
     engine: Literal["torch", "numpy"] = "torch",
     dtype: str = "float32",
@@ -66,7 +69,7 @@ def load(
     Raises:
         ValueError: no such model, package, folder or network; a damaged file; an architecture that can't be shown.
     """
-    _check_arguments(name, engine, dtype, device)
+    name, device = _check_arguments(name, engine, dtype, revision, device, progress)
     say = progress or (lambda sentence: None)
     entry = CATALOGUE.get(name)
     title = entry.title if entry else Path(name.strip()).name or name
@@ -107,15 +110,26 @@ def _from_scratch(folder: Path | None, name: str, title: str, revision: str, not
     )
 
 
-def _check_arguments(name: str, engine: str, dtype: str, device: str) -> None:
+def _check_arguments(name: Any, engine: Any, dtype: Any, revision: Any, device: Any, progress: Any) -> tuple[str, str]:
+    """Return name and device as strings, or raise ValueError at the first argument that is wrong."""
+    if isinstance(name, os.PathLike):
+        name = os.fspath(name)
     if not isinstance(name, str) or not name.strip():
-        raise ValueError("name a model: smollm2, minilm, untrained, a Hub id, a folder or a .gguf file")
-    if engine not in ("torch", "numpy"):
-        raise ValueError(f'engine must be "torch" or "numpy", got {engine!r}')
-    if dtype not in DTYPES:
-        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}; got {dtype!r}")
+        raise ValueError(f"name a model: {NAMES}; got {arguments.got(name)}")
+    try:
+        Path(name.strip()).expanduser().exists()
+    except (OSError, RuntimeError) as error:  # longer than a name can be; a home that nobody has
+        raise ValueError(f"name: there is no file or folder {arguments.got(name)} on this machine") from error
+    arguments.one_of("engine", engine, ("torch", "numpy"))
+    arguments.one_of("dtype", dtype, DTYPES)
+    if revision is not None:
+        arguments.text("revision", revision, "a string or None")
+    if progress is not None:
+        arguments.function("progress", progress)
+    device = check_device(device)
     if engine == "numpy" and (dtype, device) != ("float32", "cpu"):
         raise ValueError(f'the engine "numpy" runs in float32 on the cpu, got {dtype} on {device}')
+    return name, device
 
 
 def _check_revision(name: str, wanted: str | None, found: str) -> None:

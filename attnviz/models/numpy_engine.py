@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.switches import Switches
+from attnviz.core.threads import half_the_cores
 from attnviz.core.trace import LayerRecord, ModelInfo, Token
-from attnviz.models.blas import half_the_cores
 from attnviz.models.engine import Engine, OnLayer, Records
 from attnviz.models.generate import Pass, end_ids, up_to
 from attnviz.models.growing import GrowingRecords

@@ -3,6 +3,7 @@
 import unicodedata
 from dataclasses import replace
 
+from attnviz.core import arguments
 from attnviz.core.switches import Switches
 from attnviz.core.trace import ModelInfo, Token
 
@@ -14,9 +15,7 @@ def check_text(text: str) -> None:
 
     >>> check_text("it")
     """
-    if not isinstance(text, str):
-        raise ValueError(f"text must be a string, got {type(text).__name__}")
-    if not any(unicodedata.category(letter)[0] not in "ZC" for letter in text):
+    if not any(unicodedata.category(letter)[0] not in "ZC" for letter in arguments.text("text", text)):
         raise ValueError("there is no visible character in the text; type a sentence")
 
 
