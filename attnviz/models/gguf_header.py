@@ -106,8 +106,8 @@ class _Reader:
         inner, count = self.numbers("I")[0], self.numbers("Q")[0]
         if inner in _NUMBERS:
             return self.numbers(_NUMBERS[inner], count)
-        for _ in range(count):
-            self.value(inner)
+        for _ in range(count):  # words: a hundred thousand of them, of which nobody needs the letters here
+            self.take(self.numbers("Q")[0]) if inner == _STRING else self.value(inner)
         return count
 
 

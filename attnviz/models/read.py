@@ -3,6 +3,7 @@
 No pickle is read and no code from a model's folder is run: transformers is handed the arrays, never the folder.
 """
 
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack
 from copy import deepcopy
@@ -28,6 +29,9 @@ from attnviz.models.weight_files import Checkpoint, generation_settings, raw_con
 
 HEADS = ("CausalLM", "Seq2SeqLM", "ImageTextToText", "MultimodalLM")  # AutoModelFor...: what predicts a next token
 MOST_LAYERS = 500  # more than any model has; a configuration with more must have as many weights
+
+# transformers prints a table of what is missing or left over; here that is a sentence or a note
+logging.getLogger("transformers.modeling_utils").addFilter(lambda record: "LOAD REPORT" not in record.getMessage())
 
 
 def read(checkpoint: Checkpoint, dtype: str, title: str, *, listen: bool = True) -> tuple[Any, Any, tuple[str, ...]]:

@@ -1,11 +1,16 @@
-"""A folder's tokenizer: a fast one, with words of its own, whose numbers the model has a vector for."""
+"""A folder's tokenizer: a fast one, read from whole files, whose numbers the model has a vector for."""
 
+import json
 from pathlib import Path
 from typing import Any
 
+import tokenizers
 import transformers
 
 from attnviz.models.texts import first_line
+
+WHOLE = "tokenizer.json"
+_SAMPLE = "The cat's 3 naïve friends wait ...\n\n\tx = [1, 2]  東京 👍"
 
 
 def fast_tokenizer(folder: Path, title: str, n_rows: int | None) -> Any:
@@ -21,18 +26,49 @@ def fast_tokenizer(folder: Path, title: str, n_rows: int | None) -> Any:
     """
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        if (folder / WHOLE).is_file():
+            tokenizer = _as_written(tokenizer, folder)
         words = tokenizer.get_vocab()
+        tokenizer(_SAMPLE)
     except Exception as error:  # a damaged file raises all sorts of errors
         raise ValueError(f"{title} can't be loaded: {first_line(error)}") from error
     if not getattr(tokenizer, "is_fast", False):
         raise ValueError(
             f"{title} has no fast tokenizer (tokenizer.json), and only those say which letters a token covers"
         )
+    _check_files(tokenizer, folder, title)
     last = max(words.values(), default=-1)
     if n_rows is not None and last >= n_rows:
         word = next(word for word, number in words.items() if number == last)
         raise ValueError(
-            f"{title} has a tokenizer that isn't its own: its last token {word!r} has the number {last}, and the model "
-            f"has a vector for {n_rows} tokens, numbered from 0"
+            f"{title} has a tokenizer that isn't its own: its last token {word[:40]!r} has the number {last}, and the "
+            f"model has a vector for {n_rows} tokens, numbered from 0"
         )
     return tokenizer
+
+
+def _as_written(tokenizer: Any, folder: Path) -> Any:
+    """Return the tokenizer, or the one that tokenizer.json describes, if nothing names its class and the two differ.
+
+    Without a name transformers goes by the kind of model, and makes a tokenizer of that kind from the words alone.
+    """
+    settings = folder / "tokenizer_config.json"
+    if settings.is_file() and json.loads(settings.read_bytes()).get("tokenizer_class"):
+        return tokenizer
+    written = tokenizers.Tokenizer.from_file(str(folder / WHOLE))
+    words = sorted(written.get_vocab())
+    sample = " ".join([_SAMPLE, *words[:: len(words) // 50 + 1]])
+    if tokenizer(sample)["input_ids"] == written.encode(sample).ids:
+        return tokenizer
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=written)
+
+
+def _check_files(tokenizer: Any, folder: Path, title: str) -> None:
+    """Raise ValueError for files that aren't there: transformers makes a tokenizer that knows less, without a word."""
+    if (folder / WHOLE).is_file():
+        return
+    known = type(tokenizer).vocab_files_names
+    parts = [known[key] for key in ("vocab_file", "merges_file") if key in known] or ["tokenizer.model"]
+    lost = [name for name in parts if not (folder / name).is_file()]
+    if lost:
+        raise ValueError(f"{title} has no {' and no '.join([WHOLE, *lost])}: it can't be said how it cuts up a text")
