@@ -112,8 +112,8 @@ def _from_scratch(
         config, weights = model.config, {key: tensor.numpy() for key, tensor in model.state_dict().items()}
     else:
         config, weights = read_config(checkpoint, title), checkpoint
-        tokenizer = fast_tokenizer(checkpoint.folder, title, config.get_text_config().vocab_size)
-        notes = (*notes, *checkpoint.notes, *code_notes(checkpoint, title))
+        tokenizer, told = fast_tokenizer(checkpoint.folder, title, getattr(config, "vocab_size", None))
+        notes = (*notes, *checkpoint.notes, *code_notes(checkpoint, title), *told)
     return numpy_engine(
         weights,
         config=config,

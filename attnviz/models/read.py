@@ -48,8 +48,8 @@ def read(checkpoint: Checkpoint, dtype: str, title: str, *, listen: bool = True)
     """
     config = read_config(checkpoint, title)
     model, notes = _model(_class(config, checkpoint, title), config, checkpoint, dtype, title, listen=listen)
-    tokenizer = fast_tokenizer(checkpoint.folder, title, _rows(model))
-    return model, tokenizer, (*checkpoint.notes, *code_notes(checkpoint, title), *notes)
+    tokenizer, told = fast_tokenizer(checkpoint.folder, title, _rows(model))
+    return model, tokenizer, (*checkpoint.notes, *code_notes(checkpoint, title), *told, *notes)
 
 
 def read_config(checkpoint: Checkpoint, title: str) -> Any:

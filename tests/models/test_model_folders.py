@@ -404,16 +404,42 @@ def test_code_of_its_own_is_left_out_and_said(engine, llama, intact, monkeypatch
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_tokenizer_of_another_model(engine, llama, tmp_path):
+@pytest.mark.parametrize("n_words", [97, 96, 98, 500])
+def test_a_tokenizer_of_another_model(n_words, engine, llama):
+    words = json.loads((llama / "tokenizer.json").read_text())
+    words["model"]["vocab"] |= {f"more{number}": number for number in range(91, n_words)}
+    (llama / "tokenizer.json").write_text(json.dumps(words))
+    if n_words <= 97:  # fewer words than vectors are usual
+        assert attnviz.load(str(llama), engine=engine).info.notes == ()
+    else:
+        sentence = refusal(llama, engine)
+        assert str(n_words - 1) in sentence and "97" in sentence
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_special_token_without_a_vector_is_read_as_letters_and_said(engine, llama):
     tokens = tiny.tiny_tokenizer()
     tokens.add_tokens([f"more{number}" for number in range(97 - len(tokens))])
+    tokens.add_special_tokens({"additional_special_tokens": ["<extra>"]})
     tokens.save_pretrained(llama)
-    attnviz.load(str(llama), engine=engine)  # its last number is 96, and the model knows 97
-    tokens.add_special_tokens({"additional_special_tokens": ["<one too many>"]})
-    tokens.save_pretrained(llama)
-    assert "97" in refusal(llama, engine)
-    tiny.tiny_tokenizer().save_pretrained(llama)
-    assert attnviz.load(str(llama), engine=engine).info.notes == ()  # fewer words than vectors are usual
+    loaded = attnviz.load(str(llama), engine=engine)
+    assert len(loaded.info.notes) == 1 and "<extra>" in loaded.info.notes[0]
+    assert [token.label for token in loaded.trace("w1 <extra> more3").tokens] == ["w1", "<unk>", "more3"]
+
+
+def test_a_tokenizer_without_its_files(llama, intact, tmp_path):
+    (llama / "tokenizer.json").unlink()
+    assert "no tokenizer.json" in refusal(llama)
+    bert = shutil.copytree(intact("bert")[0], tmp_path / "bert")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (bert / name).unlink()
+    assert "vocab.txt" in refusal(bert)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_tokenizer_whose_class_nobody_names_is_what_its_file_says(engine, llama, intact):
+    (llama / "tokenizer_config.json").unlink()
+    assert_same(numbers(llama, engine), intact("llama")[1][engine])
 
 
 # Everything at once
