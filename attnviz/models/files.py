@@ -97,7 +97,9 @@ def _download(name: str, revision: str, there: set[str], say: Callable[[str], No
         name,
     )
     if not weights:
-        raise ValueError(f"{name} has no safetensors weights; attnviz reads no pickle (.bin, .pt) files")
+        raise ValueError(
+            f"{name} has no safetensors weights that make a model; attnviz reads no pickle (.bin, .pt) files"
+        )
     return Path(snapshot_download(name, revision=revision, allow_patterns=[*small, *weights]))
 
 

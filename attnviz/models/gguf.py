@@ -15,7 +15,7 @@ import psutil
 
 from attnviz.models.files import cache_folder
 from attnviz.models.gguf_header import Header, read_header
-from attnviz.models.gguf_settings import ROPE_FACTORS, check_settings, read_factors, rope_scaling
+from attnviz.models.gguf_settings import ROPE_FACTORS, check_settings, read_factors, restore_settings, rope_scaling
 from attnviz.models.weight_checks import is_table, refuse_mismatched, refuse_missing
 from attnviz.models.weight_files import few
 
@@ -158,6 +158,7 @@ def _convert(path: Path, header: Header, folder: Path) -> None:
 
 def _check(path: Path, header: Header, config: Any, told: dict[str, Any], unused: Collection[str]) -> None:
     """Refuse what transformers dropped, by name; the scaling of angles, which it drops too, goes into `config`."""
+    restore_settings(header, config)
     scaling = rope_scaling(header, read_factors(path, header), config, path.name)
     check_settings(header, config, path.name)
     left = [name for name in unused if not is_table(name) and name != ROPE_FACTORS]

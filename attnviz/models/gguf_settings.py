@@ -40,6 +40,7 @@ _SAME = {
 }
 _NEUTRAL = {"attention.causal": (True,), "logit_scale": (0.0, 1.0), "residual_scale": (0.0, 1.0)}
 _NEUTRAL |= {"embedding_scale": (0.0, 1.0), "expert_weights_scale": (0.0, 1.0), "expert_gating_func": (0, 1)}
+_WINDOWED = ("mistral", "phi3", "starcoder2")  # each layer of these has the window of its configuration
 _SCALING = "rope.scaling."
 _TRANSLATED = {f"{_SCALING}{name}" for name in ("type", "factor", "original_context_length")} | {"rope.scale_linear"}
 _OF_YARN = {f"{_SCALING}yarn_beta_fast": "beta_fast", f"{_SCALING}yarn_beta_slow": "beta_slow"}
@@ -65,6 +66,16 @@ def check_settings(header: Header, config: Any, name: str) -> None:
             raise ValueError(
                 f"{name} can't be shown as it is: transformers doesn't take over its setting {key} = {value}{told}"
             )
+
+
+def restore_settings(header: Header, config: Any) -> None:
+    """Put settings into the configuration that transformers has a place for and yet drops for some architectures."""
+    base, window = header.setting("rope.freq_base"), header.setting("attention.sliding_window")
+    rope = getattr(config, "rope_parameters", None)
+    if base is not None and isinstance(rope, dict) and rope.get("rope_type") == "default":
+        rope["rope_theta"] = base
+    if window and config.model_type in _WINDOWED:
+        config.sliding_window = window
 
 
 def rope_scaling(header: Header, factors: NDArray[Any] | None, config: Any, name: str) -> dict[str, Any] | None:

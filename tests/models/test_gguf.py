@@ -15,8 +15,8 @@ from safetensors.torch import load_file
 
 import attnviz
 from attnviz.models import files, gguf
-from attnviz.models.gguf_header import check_gguf
-from attnviz.models.gguf_settings import llama3_factors
+from attnviz.models.gguf_header import check_gguf, read_header
+from attnviz.models.gguf_settings import llama3_factors, restore_settings
 from tests import tiny_gguf
 
 TEXT = "the other thing, that the ten of them thought of then"
@@ -188,6 +188,24 @@ def test_settings_that_change_nothing_are_let_pass(said, cache, tmp_path):
     one, two = (gguf.gguf_folder(path, "1", print) for path in paths)
     for name in ("config.json", "model.safetensors"):
         assert (one / name).read_bytes() == (two / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("architecture", "kind", "found"),
+    [
+        ("phi3", "Phi3Config", {"sliding_window": 4}),
+        ("starcoder2", "Starcoder2Config", {"sliding_window": 4}),
+        ("llama", "LlamaConfig", {}),
+        ("qwen2", "Qwen2Config", {}),
+    ],
+)
+def test_settings_are_put_where_transformers_forgets_them(architecture, kind, found, tmp_path):
+    said = {f"{architecture}.attention.sliding_window": 4}
+    header = read_header(tiny_gguf.write(tmp_path / "a.gguf", changed=said, architecture=architecture))
+    config = getattr(transformers, kind)()
+    restore_settings(header, config)
+    assert config.rope_parameters["rope_theta"] == tiny_gguf.THETA
+    assert {name: getattr(config, name) for name in found} == found
 
 
 @pytest.mark.parametrize("name", ["blk.0.attn_q.bias", "blk.1.attn_q_norm.weight", "blk.2.attn_q.weight", "new.weight"])
