@@ -35,3 +35,13 @@ def cut(tokens: tuple[Token, ...], limit: int) -> tuple[tuple[Token, ...], int]:
         n_tail += 1
     kept = (*tokens[: limit - n_tail], *tokens[len(tokens) - n_tail :])
     return tuple(replace(token, index=i) for i, token in enumerate(kept)), len(tokens) - limit
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an error says in one line of at most 200 letters.
+
+    >>> first_line(ValueError("too large\\nsee the manual"))
+    'too large'
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:200]

@@ -153,7 +153,7 @@ def test_where_no_factor_hides_none_is_found(name, engine_of):
         ("PatchTSTModel", {"context_length": 32, "patch_length": 8}, "takes time series"),
         ("WhisperForConditionalGeneration", WHISPER, "takes sound"),
         ("CLIPModel", {"text_config": {"vocab_size": 97}, "vision_config": {"image_size": 16}}, "takes images"),
-        ("BlipForImageTextRetrieval", {"text_config": {"vocab_size": 97}, "vision_config": {}}, "takes images"),
+        ("BlipModel", {"text_config": {"vocab_size": 97}, "vision_config": {}}, "takes images"),
     ],
 )
 @pytest.mark.parametrize("tokenizer", [True, False])
