@@ -5,7 +5,6 @@ Importing attnviz is quick: torch comes with the first `load`, streamlit only wi
 """
 
 import importlib
-import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,10 +12,6 @@ if TYPE_CHECKING:
     from attnviz.core.switches import Switches
     from attnviz.core.trace import Token, Trace
     from attnviz.models.load import load
-
-# One head's product is too small to share between threads, and OpenBLAS's threads wait by spinning: on a machine with a
-# busy neighbour that makes all heads of a text up to ten times slower. It is read when NumPy is first imported.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 __version__ = "0.1.0"
 __all__ = ["Step", "Switches", "Token", "Trace", "load"]

@@ -187,7 +187,12 @@ def test_parts_and_target(tiny_folder, tmp_path):
     arguments = ("--model", folder, "--text", "w1 w2 w3", "--target", "w4", "--layer", 1, "--head", 0, "--out", out)
     assert run("heatmap", *arguments, "--part", "cross").exit_code == 0
     content = json.loads(out.read_text())
-    assert content["part"] == "cross" and np.shape(content["weights"]) == (2, 3)
+    assert content["part"] == "cross" and np.shape(content["weights"]) == (2, 3) and content["target"] == "w4"
+    names = {}
+    program = tmp_path / "again.py"
+    assert run("heatmap", *arguments[:-1], program, "--part", "cross").exit_code == 0
+    exec(program.read_text("utf-8"), names)
+    np.testing.assert_allclose(names["weights"], content["weights"], atol=1e-7)
     assert "part must be one of encoder, decoder, cross" in one_sentence(run("heatmap", *arguments))
 
 

@@ -83,7 +83,7 @@ def heatmap(
         trace = engine.trace(words, switches=of_the_pass, **given)
         asked: dict[str, Any] = {"part": part} | ({} if in_pass or shown.at_rest else {"switches": shown})
         look = {"theme": theme.value, "scale": colours.value}
-        said = _write(out_file, ending, trace, (layer, head), asked, look, target)
+        said = _write(out_file, ending, trace, (layer, head), asked, look)
         _say(out_file, trace, said)
 
 
@@ -112,7 +112,6 @@ def _write(
     place: tuple[int, int],
     asked: dict[str, Any],
     look: dict[str, str],
-    target: str | None,
 ) -> str:
     """Write the file, and return a sentence on what it leaves out, empty if nothing."""
     numbers = head_numbers(trace, *place, version=attnviz.__version__, **asked)
@@ -121,7 +120,7 @@ def _write(
         write_file(file, writers[ending](numbers))
         return ""
     if ending == "py":
-        write_file(file, script(trace, *place, version=attnviz.__version__, target=target, **asked))
+        write_file(file, script(trace, *place, version=attnviz.__version__, **asked))
         return ""
     title = ", ".join([trace.model.title, f"L{place[0]} H{place[1]}", *_changes(trace, asked)])
     figure, left_out = head_figure(numbers, title=title, **look)

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from attnviz.core.arguments import got, number, truth, whole
+
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 
 
@@ -70,14 +72,12 @@ def causal_mask(
     >>> causal_mask(1, 3).tolist()
     [[0.0, 0.0, 0.0]]
     """
-    n_keys = n_queries if n_keys is None else n_keys
-    if n_queries < 0 or n_keys < 0:
-        raise ValueError(f"expected counts of 0 or more, got {n_queries} queries and {n_keys} keys")
+    n_queries = whole("n_queries", n_queries, least=0)
+    n_keys = n_queries if n_keys is None else whole("n_keys", n_keys, least=0)
     if offset is None and n_queries > n_keys:
         raise ValueError(f"the queries are the last of the keys: expected at most {n_keys} queries, got {n_queries}")
-    if not np.issubdtype(dtype, np.floating):
-        raise ValueError(f"expected a floating-point dtype, which can hold -inf, got {np.dtype(dtype)}")
-    offset = n_keys - n_queries if offset is None else offset
+    _check_floating(dtype)
+    offset = n_keys - n_queries if offset is None else whole("offset", offset)
     query, key = np.arange(n_queries)[:, None], np.arange(n_keys)  # (queries, 1), (keys,)
     mask = np.zeros((n_queries, n_keys), dtype)  # (queries, keys)
     mask[key > query + offset] = -np.inf
@@ -108,9 +108,9 @@ def attention_scores(
     [[3.0, 0.0]]
     """
     q, k = _check_q_and_k(q, k)
-    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else number("scale", scale)
     scores = (q @ k.swapaxes(-1, -2)) * scale  # (..., queries, d_head) @ (..., d_head, keys) -> (..., queries, keys)
-    if causal:
+    if truth("causal", causal):
         scores = scores + causal_mask(*scores.shape[-2:], dtype=scores.dtype)
     if mask is not None:
         scores = scores + additive_mask(check_mask(mask, scores.shape), scores.dtype)
@@ -253,7 +253,7 @@ def split_heads(x: ArrayLike, n_heads: int) -> FloatArray:
     """
     x = as_floats(x, "x", "(..., tokens, d_model)")
     *batch, n_tokens, width = x.shape
-    if n_heads < 1 or width < 1 or width % n_heads:
+    if whole("n_heads", n_heads) < 1 or width < 1 or width % n_heads:
         raise ValueError(f"expected a number of heads that divides the width {width}, got {n_heads} heads")
     return x.reshape(*batch, n_tokens, n_heads, width // n_heads).swapaxes(-2, -3)  # (..., heads, tokens, d_head)
 
@@ -283,7 +283,7 @@ def repeat_kv(x: ArrayLike, n_groups: int) -> FloatArray:
     [1.0, 1.0, 2.0, 2.0]
     """
     x = as_floats(x, "x", "(kv_heads, tokens, d_head)")
-    if n_groups < 1:
+    if whole("n_groups", n_groups) < 1:
         raise ValueError(f"expected n_groups of at least 1, query heads for each key/value head, got {n_groups}")
     return np.repeat(x, n_groups, axis=-3)
 
@@ -293,7 +293,10 @@ def as_floats(x: ArrayLike, name: str, axes: str = "") -> FloatArray:
 
     Anything else, and fewer axes than `axes` names, is a ValueError that calls the array `name`.
     """
-    array = np.asarray(x)
+    try:
+        array = np.asarray(x)
+    except ValueError:  # rows of different lengths
+        raise ValueError(f"{name}: expected an array of numbers, got {got(x)}") from None
     if array.dtype.kind not in "iuf":
         raise ValueError(f"{name}: expected real numbers, got {array.dtype}")
     n_axes = len(axes.replace("..., ", "").split(",")) if axes else 0
@@ -336,9 +339,18 @@ def check_row_maxima(highest: FloatArray) -> None:
         raise ValueError(f"expected scores that are finite or -inf (forbidden), got {worst}")
 
 
+def _check_floating(dtype: DTypeLike) -> None:
+    try:
+        kind: Any = np.dtype(dtype)
+    except TypeError:  # not a dtype at all
+        kind = got(dtype)
+    if not isinstance(kind, np.dtype) or not np.issubdtype(kind, np.floating):
+        raise ValueError(f"expected a floating-point dtype, which can hold -inf, got {kind}")
+
+
 def _row_maxima(scores: FloatArray, axis: int) -> FloatArray:
     """Return each row's largest score, (..., queries, 1); every row must have something to attend to."""
-    if not -scores.ndim <= axis < scores.ndim or scores.shape[axis] == 0:
+    if not -scores.ndim <= whole("axis", axis) < scores.ndim or scores.shape[axis] == 0:
         raise ValueError(f"nothing to attend to: expected a score along axis {axis}, got shape {scores.shape}")
     highest = np.asarray(scores.max(axis=axis, keepdims=True))
     check_row_maxima(highest)

@@ -24,6 +24,7 @@ from attnviz.core.attention import (
     check_row_maxima,
     check_values,
 )
+from attnviz.core.threads import one_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +217,8 @@ def merge_block(running: Running, scores: FloatArray, values: FloatArray) -> Run
     rescale = np.exp(running.maximum - reference)  # (..., queries), exp(-inf) = 0
     exps = np.exp(scores - reference[..., None])  # (..., queries, block)
     total = running.total * rescale + exps.sum(axis=-1)
-    weighted = running.weighted * rescale[..., None] + exps @ values  # (..., queries, d_value)
+    with one_thread():
+        weighted = running.weighted * rescale[..., None] + exps @ values  # (..., queries, d_value)
     return Running(maximum, total, weighted, rescale)
 
 

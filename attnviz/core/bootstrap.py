@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from attnviz.core.threads import one_thread
+
 __all__ = ["DRAWS", "LEVEL", "bootstrap_means", "group_interval"]
 
 DRAWS = 1000
@@ -46,7 +48,8 @@ def bootstrap_means(
     sizes = np.bincount(group_of)  # (groups,)
     rng = np.random.default_rng(seed)
     counts = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=draws).astype(np.float64)
-    means = (counts @ sums) / (counts @ sizes)[:, None]  # (draws, rest)
+    with one_thread():
+        means = (counts @ sums) / (counts @ sizes)[:, None]  # (draws, rest)
     return np.asarray(means.reshape(draws, *values.shape[1:]))
 
 

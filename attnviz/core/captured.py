@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from attnviz.core.arguments import number, text, truth, whole
 from attnviz.core.masks import Mask, causal_rule, full_mask
 from attnviz.core.trace import LayerMaps, LayerRecord, ModelInfo, Token, Trace
 from attnviz.core.visible import visible
@@ -34,6 +35,9 @@ def trace_from_arrays(
 ) -> Trace:
     """Return a trace of arrays that were captured elsewhere; see `Trace.from_arrays`."""
     labels = _tokens(tokens)
+    causal = None if causal is None else truth("causal", causal, or_none=True)
+    scale = None if scale is None else number("scale", scale, "a finite number or None")
+    name = text("name", name)
     if (weights is None) == (q is None and k is None and v is None):
         raise ValueError("pass either q, k and v, or weights")
     if weights is not None:
@@ -87,9 +91,8 @@ def _numbered(layers: Layers) -> dict[int, ArrayLike]:
     if not hasattr(layers, "__iter__"):
         raise ValueError(f"expected an array for each layer, got {type(layers).__name__}")
     if isinstance(layers, Mapping):
-        found = {int(number): array for number, array in sorted(layers.items(), key=lambda entry: int(entry[0]))}
-        if len(found) < len(layers) or min(found, default=0) < 0:
-            raise ValueError(f"layers must have numbers of their own, from 0 up; got {', '.join(map(repr, layers))}")
+        numbers = {whole("the number of a layer", n, least=0): array for n, array in layers.items()}
+        found = dict(sorted(numbers.items()))
     else:
         found = dict(enumerate(layers))
     if not found:
@@ -153,7 +156,7 @@ def _captured(
                 f"layer {layer}: expected q (heads, {n}, d_head), k and v (key/value heads, {n}, ...), the key/value "
                 f"heads dividing the heads, got {shapes[0]}, {shapes[1]} and {shapes[2]}"
             )
-        factor = shapes[0][2] ** -0.5 if scale is None else float(scale)
+        factor = shapes[0][2] ** -0.5 if scale is None else scale
         yield layer, LayerRecord(parts[0], parts[1], parts[2], factor, mask)
 
 

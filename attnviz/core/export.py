@@ -85,11 +85,12 @@ def head_numbers(
         ValueError: no such part, layer or head, or a switch that can't act.
     """
     tile: dict[str, Any] = {"part": part, "queries": queries, "keys": keys, "switches": switches}
+    weights = trace.weights(layer, head, **tile)  # raises at whatever can't be
     part = part or trace.parts[0]
-    finished = isinstance(trace.records.get(part, {}).get(layer), LayerMaps)
+    finished = isinstance(trace.records[part][layer], LayerMaps)
     all_queries, all_keys = trace.tokens_of(part)
     return HeadNumbers(
-        weights=trace.weights(layer, head, **tile),
+        weights=weights,
         scores=None if finished else trace.scores(layer, head, **tile),
         allowed=trace.allowed(layer, head, **tile),
         queries=all_queries[queries or slice(None)],
@@ -120,6 +121,7 @@ def about_trace(
         "engine": model.engine,
         "part": part or trace.parts[0],
         "text": trace.text,
+        **({"target": trace.target} if trace.target is not None else {}),
         "n_cut": trace.n_cut,
         "switches": _plain(trace.switches if switches is None else switches),  # what the numbers were computed with
         "switches_of_the_pass": _plain(trace.switches),  # what ran inside the model
@@ -205,10 +207,14 @@ def file_name(
         part: named if the model has several.
         switches: on the picture, instead of those of the pass.
 
+    Raises:
+        ValueError: no such part, layer or head.
+
     >>> trace = Trace.from_arrays(["Mary", " bought", " a car"], weights=[[[[1, 0, 0], [0, 1, 0], [0, 0, 1]]]])
     >>> file_name(trace, 0, 0, "csv", switches=Switches(scaled=False))
     'attnviz-captured-L0-H0-unscaled-mary-bought-a-car.csv'
     """
+    trace.allowed(layer, head, part=part, queries=slice(0, 1))  # raises if there is no such head
     words = [_slug(trace.model.name.replace("\\", "/").rstrip("/").rpartition("/")[2]) or "model"]
     words += [part] if part and len(trace.parts) > 1 else []
     words += [f"L{layer}", f"H{head}", *_short(trace.switches if switches is None else switches, trace.switches)]
@@ -239,7 +245,6 @@ def script(
     version: str,
     part: str | None = None,
     switches: Switches | None = None,
-    target: str | None = None,
     queries: slice | None = None,
     keys: slice | None = None,
 ) -> str:
@@ -252,20 +257,22 @@ def script(
         version: of attnviz.
         part: which part of a model that has several.
         switches: on the picture alone, instead of those of the pass.
-        target: the decoder text that the trace was made with; a trace doesn't keep it.
         queries: rows to keep; None: all.
         keys: columns to keep; None: all.
 
     Raises:
-        ValueError: the arrays were captured elsewhere, so there is no model to run.
+        ValueError: no such part, layer or head, a switch that can't act, or arrays that were captured elsewhere, so
+            that there is no model to run.
     """
+    trace.allowed(layer, head, part=part, queries=queries, keys=keys, switches=switches)  # raises what weights would
     model = trace.model
     if model.engine not in ("torch", "numpy"):
         raise ValueError(f"{model.title} was captured elsewhere, so no script can run its model again")
     load = {"engine": model.engine, "dtype": model.dtype, "revision": model.revision}
-    run: dict[str, Any] = {"target": target} if target is not None else {}
+    run: dict[str, Any] = {"target": trace.target} if trace.target is not None else {}
     run |= {"switches": trace.switches} if not trace.switches.at_rest else {}
-    run |= {"max_tokens": len(trace.tokens)} if trace.n_cut else {}
+    longest = max(len(side) for sides in trace.part_tokens.values() for side in sides)
+    run |= {"max_tokens": longest} if trace.n_cut else {}
     ask: dict[str, Any] = {"part": part} if part and len(trace.parts) > 1 else {}
     ask |= {"switches": switches} if switches is not None else {}
     ask |= {name: rows for name, rows in (("queries", queries), ("keys", keys)) if rows is not None}

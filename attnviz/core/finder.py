@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.rows import as_slice, layer_allowed, row_blocks, spaced_rows
+from attnviz.core.threads import one_thread
 from attnviz.core.trace import Token, Trace
 
 __all__ = ["RESTS", "Alike", "Cell", "drawn_scores", "heads_like", "possible_cells", "resting_keys", "scored_cells"]
@@ -193,7 +194,8 @@ def _own_rows(trace: Trace, layer: int, head: int, part: str | None, max_rows: i
     weights = trace.weights(layer, head, part=part, queries=as_slice(rows)) * compared
     allowed = trace.allowed(layer, head, part=part, queries=as_slice(rows))
     plain = np.array([not queries[row].special for row in rows], bool)
-    free = np.asarray(weights @ compared, np.float32)
+    with one_thread():
+        free = np.asarray(weights @ compared, np.float32)
     return _Own(part, rows, compared, weights, free, plain & _has_choice(allowed, compared))
 
 
@@ -206,8 +208,9 @@ def _layer_like(trace: Trace, layer: int, own: _Own) -> tuple[NDArray[np.float64
         here, start = slice(start, start + len(rows)), start + len(rows)
         weights = trace.layer_weights(layer, part=own.part, queries=as_slice(rows))  # (heads, rows, keys)
         allowed = layer_allowed(trace, layer, part=own.part, queries=as_slice(rows))  # (1 or heads, rows, keys)
-        mass = weights @ own.compared  # (heads, rows)
-        both = np.minimum(weights, own.weights[here]) @ own.compared
+        with one_thread():
+            mass = weights @ own.compared  # (heads, rows)
+            both = np.minimum(weights, own.weights[here]) @ own.compared
         counts = own.counts[here] & _has_choice(allowed, own.compared) & np.isfinite(mass) & np.isfinite(both)
         shared += np.where(counts, both, 0).sum(axis=1, dtype=float)
         sums += np.where(counts, mass + own.free[here], 0).sum(axis=1, dtype=float)

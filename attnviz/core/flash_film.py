@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.flash_steps import FlashStep, flash_steps
+from attnviz.core.threads import one_thread
 from attnviz.core.trace import LayerRecord, Trace
 
 __all__ = ["Film", "block_names", "block_row", "film_of", "largest_difference", "skipped_blocks"]
@@ -95,10 +96,11 @@ def block_row(film: Film, i: int) -> list[FlashStep]:
     if not 0 <= i < film.shape[0]:
         raise ValueError(f"the grid has rows 0 to {film.shape[0] - 1}, got {i}")
     rows = film.queries(i)
-    steps = flash_steps(
-        film.q[rows], film.k, film.v, mask=film.rule(rows), scale=film.scale, block_q=film.block, block_k=film.block
-    )
-    return [replace(step, i=i, queries=rows) for step in steps]
+    with one_thread():
+        steps = flash_steps(
+            film.q[rows], film.k, film.v, mask=film.rule(rows), scale=film.scale, block_q=film.block, block_k=film.block
+        )
+        return [replace(step, i=i, queries=rows) for step in steps]
 
 
 def skipped_blocks(film: Film) -> NDArray[np.bool_]:
@@ -116,7 +118,8 @@ def largest_difference(film: Film) -> float:
     """Return how far the output, block by block, is from the trace's weights times values, at most."""
     largest = 0.0
     for i in range(film.shape[0]):
-        expected = film.weights(film.queries(i)) @ film.v  # (block, d_value)
+        with one_thread():
+            expected = film.weights(film.queries(i)) @ film.v  # (block, d_value)
         largest = max(largest, float(np.abs(block_row(film, i)[-1].output - expected).max()))
     return largest
 

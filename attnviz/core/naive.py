@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from attnviz.core.threads import one_thread
 from attnviz.core.trace import LayerMaps, Trace
 
 __all__ = ["LargestProduct", "largest_exponent", "largest_product", "masked_softmax", "naive_softmax"]
@@ -97,7 +98,9 @@ def largest_product(trace: Trace, *, part: str | None = None) -> LargestProduct:
             q, k, _ = trace.qkv(layer, head, part=part)
             allowed = trace.allowed(layer, head, part=part)  # (queries, keys)
             allowed = allowed & (allowed.sum(axis=1, keepdims=True) > 1)
-            products = np.where(allowed, np.nan_to_num(q @ k.T, nan=-np.inf), -np.inf)  # (queries, keys)
+            with one_thread():
+                products = np.nan_to_num(q @ k.T, nan=-np.inf)  # (queries, keys)
+            products = np.where(allowed, products, -np.inf)
             query, key = divmod(int(products.argmax()), products.shape[1])
             if products[query, key] > best.value:
                 best = LargestProduct(float(products[query, key]), layer, head, query, key)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.attention import as_floats
+from attnviz.core.threads import one_thread
 
 __all__ = ["rollout"]
 
@@ -40,7 +41,8 @@ def rollout(layers: Iterable[ArrayLike], *, kept: float = 0.5) -> NDArray[np.flo
         mixed = _mixed(layer, kept)  # (tokens, tokens)
         if flow is not None and mixed.shape != flow.shape:
             raise ValueError(f"all layers must have maps of the same size, got {flow.shape} and {mixed.shape}")
-        flow = mixed if flow is None else mixed @ flow
+        with one_thread():
+            flow = mixed if flow is None else mixed @ flow
     if flow is None:
         raise ValueError("there is no layer")
     return flow

@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from attnviz.core.threads import one_thread
+
 __all__ = ["pair_products", "rotary", "rotate", "score_by_distance", "turn_back"]
 
 Float: TypeAlias = NDArray[np.floating[Any]]
@@ -92,7 +94,8 @@ def score_by_distance(q: ArrayLike, k: ArrayLike, n_distances: int, theta: float
     queries, keys = _even(q), _even(k)  # (queries, d_head), (keys, d_head)
     cos, sin = rotary(n_distances, queries.shape[-1], theta)  # (distances, d_head / 2) each
     turned = rotate(queries, cos[:, None], sin[:, None])  # (distances, queries, d_head)
-    return turned @ keys.T  # (distances, queries, d_head) @ (d_head, keys) -> (distances, queries, keys)
+    with one_thread():
+        return turned @ keys.T  # (distances, queries, d_head) @ (d_head, keys) -> (distances, queries, keys)
 
 
 def _even(x: ArrayLike) -> Float:

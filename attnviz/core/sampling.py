@@ -1,11 +1,11 @@
 """How the next token is chosen from a model's logits: the likeliest one, or one drawn at random. NumPy only."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from attnviz.core.arguments import number, whole
 from attnviz.core.attention import softmax
 
 __all__ = ["Choice", "Sampling", "choose"]
@@ -38,14 +38,15 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not (_is_number(self.temperature) and 0 <= self.temperature < math.inf):
-            raise ValueError(f"temperature must be a number from 0 up (0 is greedy), got {self.temperature!r}")
-        if self.top_k is not None and not (_is_whole(self.top_k) and self.top_k >= 1):
-            raise ValueError(f"top_k must be a whole number from 1 up or None, got {self.top_k!r}")
-        if self.top_p is not None and not (_is_number(self.top_p) and 0 < self.top_p <= 1):
-            raise ValueError(f"top_p must be above 0 and at most 1, or None, got {self.top_p!r}")
-        if not (_is_whole(self.seed) and self.seed >= 0):
-            raise ValueError(f"seed must be a whole number from 0 up, got {self.seed!r}")
+        takes = "a number from 0 up (0 is greedy)"
+        if number("temperature", self.temperature, takes) < 0:
+            raise ValueError(f"temperature must be {takes}, got {self.temperature!r}")
+        if self.top_k is not None:
+            whole("top_k", self.top_k, least=1, or_none=True)
+        takes = "a number above 0 and at most 1, or None"
+        if self.top_p is not None and not 0 < number("top_p", self.top_p, takes) <= 1:
+            raise ValueError(f"top_p must be {takes}, got {self.top_p!r}")
+        whole("seed", self.seed, least=0)
 
     @property
     def greedy(self) -> bool:
@@ -108,11 +109,3 @@ def choose(logits: ArrayLike, sampling: Sampling, random: float = 0.0) -> Choice
 def _probabilities(falling: NDArray[np.float64], temperature: float) -> NDArray[np.float64]:
     with np.errstate(over="ignore"):  # far behind the first at a low temperature is -inf, and never drawn
         return np.asarray(softmax((falling - falling[0]) / temperature), np.float64)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)

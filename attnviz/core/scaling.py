@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.attention import FloatArray, as_floats, attention_scores, softmax
 from attnviz.core.switches import Switches
+from attnviz.core.threads import one_thread
 from attnviz.core.trace import LayerRecord, Trace
 
 __all__ = [
@@ -189,7 +190,8 @@ def score_gradient(weights: ArrayLike, values: ArrayLike, loss: ArrayLike) -> Fl
     [[0.5, -0.5], [0.0, -0.0]]
     """
     a = as_floats(weights, "weights", "(..., queries, keys)")
-    by_weight = np.asarray(loss) @ np.asarray(values).swapaxes(-1, -2)  # (..., queries, keys): dL/da
+    with one_thread():
+        by_weight = np.asarray(loss) @ np.asarray(values).swapaxes(-1, -2)  # (..., queries, keys): dL/da
     return a * (by_weight - (a * by_weight).sum(axis=-1, keepdims=True))
 
 
@@ -204,7 +206,8 @@ def query_gradient(by_score: ArrayLike, k: ArrayLike, factor: float) -> FloatArr
     >>> query_gradient([[0.5, -0.5]], [[2.0, 0.0], [0.0, 2.0]], factor=0.5).tolist()
     [[0.5, -0.5]]
     """
-    return np.asarray(factor * (np.asarray(by_score) @ np.asarray(k)))
+    with one_thread():
+        return np.asarray(factor * (np.asarray(by_score) @ np.asarray(k)))
 
 
 def measure_rows(weights: ArrayLike, k: ArrayLike, v: ArrayLike, loss: ArrayLike, factor: float) -> Rows:
@@ -297,7 +300,8 @@ def head_scaling(trace: Trace, layer: int, head: int, *, part: str | None = None
     for switches, own in ((Switches(), factor), (Switches(scaled=False), 1.0)):
         weights = trace.weights(layer, head, part=part, switches=switches)[choice].astype(np.float64)
         measured.append(measure_rows(weights, k, v, loss, own))
-    return Scaling((q @ k.T)[allowed], factor, measured[0], measured[1])
+    with one_thread():
+        return Scaling((q @ k.T)[allowed], factor, measured[0], measured[1])
 
 
 def row_spread(scores: ArrayLike) -> NDArray[np.float64]:

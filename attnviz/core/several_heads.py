@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.attention import multi_head_attention
+from attnviz.core.threads import half_the_cores
 
 __all__ = ["Cost", "attention_cost", "divisors", "random_heads"]
 
@@ -64,4 +65,5 @@ def random_heads(
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((n_tokens, d_model))
     w_q, w_k, w_v, w_o = rng.standard_normal((4, d_model, d_model)) / np.sqrt(d_model)  # (d_model, d_model) each
-    return multi_head_attention(x, w_q, w_k, w_v, w_o, n_heads, causal=True)
+    with half_the_cores():
+        return multi_head_attention(x, w_q, w_k, w_v, w_o, n_heads, causal=True)

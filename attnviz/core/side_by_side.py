@@ -4,17 +4,18 @@ NumPy only.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.core.trace import Token
+from attnviz.core.switches import Switches
+from attnviz.core.trace import ModelInfo, Token, Trace
 from attnviz.core.words import merge_words
 
-__all__ = ["Difference", "Partners", "largest_change", "map_difference", "same_tokens", "strongest_keys"]
-__all__ += ["token_partners", "word_map"]
+__all__ = ["Difference", "Partners", "largest_change", "map_difference", "rows_must_agree", "same_tokens"]
+__all__ += ["strongest_keys", "token_partners", "word_map"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +77,26 @@ def token_partners(one: Sequence[Token], other: Sequence[Token]) -> Partners:
             place[start:stop] = np.where(alike, np.arange(start_there, stop_there), -1)
             same[start:stop] = kind == "equal"
     return Partners(place, same)
+
+
+def rows_must_agree(
+    one: Trace, other: Trace, n_rows: int, *, shown: tuple[Switches | None, Switches | None] = (None, None)
+) -> bool:
+    """Return True if the first rows of two texts that begin alike can differ by nothing but rounding.
+
+    That is so where both ran under one rule, in which no token sees a later one: the same weights in the same engine
+    and precision, and the same switches, as far as they concern those rows. A causal switch on the picture alone isn't
+    enough, since earlier layers have seen what comes later; nor is a decoder that looks at another text as well.
+
+    Args:
+        one: a text as a model saw it.
+        other: a text whose first `n_rows` tokens are the same.
+        n_rows: how many rows are compared.
+        shown: switches on the picture of each; None: those of the pass.
+    """
+    ran = [(*_what_ran(trace.model), _within(trace.switches, n_rows)) for trace in (one, other)]
+    seen = [_within(t.switches if s is None else s, n_rows) for t, s in zip((one, other), shown, strict=True)]
+    return ran[0] == ran[1] and seen[0] == seen[1] and len(one.parts) == 1 and _ran_causally(one)
 
 
 def map_difference(
@@ -154,3 +175,18 @@ def word_map(
 
 def _reads(token: Token) -> tuple[str, str, bool]:
     return token.label, token.text, token.special
+
+
+def _what_ran(model: ModelInfo) -> tuple[str, str, str, str]:
+    return model.name, model.revision, model.engine, model.dtype
+
+
+def _ran_causally(trace: Trace) -> bool:
+    if trace.switches.causal is not None:
+        return trace.switches.causal
+    return all(trace.causal(layer) for layer in trace.layers)
+
+
+def _within(switches: Switches, n_rows: int) -> Switches:
+    """Return the switches without the forbidden looks of later rows."""
+    return replace(switches, forbid=frozenset(look for look in switches.forbid if look[2] < n_rows))

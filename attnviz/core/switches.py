@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.arguments import got, number, truth, whole
 from attnviz.core.masks import Mask
 
 MIN_TEMPERATURE, MAX_TEMPERATURE = 1e-6, 1e6
@@ -28,7 +29,7 @@ class Switches:
         forbid: (layer, head, query, key): that query may not see that key. None as layer or head means all of them.
 
     Raises:
-        ValueError: a temperature that isn't a positive number, or entries of the wrong shape.
+        ValueError: an argument of another kind, a temperature out of range, or entries of the wrong shape.
 
     >>> Switches(ablate={(3, 1)}).at_rest
     False
@@ -41,15 +42,10 @@ class Switches:
     forbid: frozenset[Forbidden] = frozenset()
 
     def __post_init__(self) -> None:
-        if self.causal not in (None, True, False):
-            raise ValueError(f"causal must be None, True or False, got {self.causal!r}")
-        if not isinstance(self.scaled, bool | np.bool_):
-            raise ValueError(f"scaled must be True or False, got {self.scaled!r}")
-        number = isinstance(self.temperature, int | float | np.floating)
-        if not (number and MIN_TEMPERATURE <= self.temperature <= MAX_TEMPERATURE):
-            limits = f"{MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}"
-            raise ValueError(f"temperature must be a number from {limits}, got {self.temperature!r}")
-        object.__setattr__(self, "temperature", float(self.temperature))
+        if self.causal is not None:
+            object.__setattr__(self, "causal", truth("causal", self.causal, or_none=True))
+        object.__setattr__(self, "scaled", truth("scaled", self.scaled))
+        object.__setattr__(self, "temperature", _temperature(self.temperature))
         object.__setattr__(self, "ablate", _tuples("ablate", self.ablate, 2, "(layer, head)"))
         object.__setattr__(self, "forbid", _tuples("forbid", self.forbid, 4, "(layer, head, query, key)"))
 
@@ -110,12 +106,28 @@ def _check_a_key_is_left(mask: Mask, switches: Switches, forbidden: list[tuple[i
 
 
 def _tuples(name: str, value: Any, size: int, form: str) -> frozenset[Any]:
-    try:
-        entries = frozenset(tuple(entry) for entry in value)
-    except TypeError:
-        raise ValueError(f"{name} must be a set of {form}, got {value!r}") from None
-    for entry in entries:
-        plain = all(isinstance(n, int | np.integer) or (n is None and size == 4 and i < 2) for i, n in enumerate(entry))
-        if len(entry) != size or not plain:
-            raise ValueError(f"{name} must hold {form}, got {entry!r}")
-    return frozenset(tuple(None if n is None else int(n) for n in entry) for entry in entries)
+    if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
+        raise ValueError(f"{name} must be a set of {form}, got {got(value)}")
+    return frozenset(_entry(name, entry, size, form) for entry in value)
+
+
+def _entry(name: str, entry: Any, size: int, form: str) -> tuple[int | None, ...]:
+    if isinstance(entry, str | bytes) or not hasattr(entry, "__iter__"):
+        raise ValueError(f"{name} must hold {form}, got {got(entry)}")
+    places = form.strip("()").split(", ")
+    numbers = tuple(entry)
+    if len(numbers) != size:
+        raise ValueError(f"{name} must hold {form}, got {got(entry)}")
+    left_out = tuple(size == 4 and place in ("layer", "head") for place in places)  # None means all of them
+    return tuple(
+        None if n is None and free else whole(f"{name}: the {place} in {got(entry)}", n, or_none=free)
+        for n, place, free in zip(numbers, places, left_out, strict=True)
+    )
+
+
+def _temperature(value: Any) -> float:
+    takes = f"a number from {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}"
+    found = number("temperature", value, takes)
+    if not MIN_TEMPERATURE <= found <= MAX_TEMPERATURE:
+        raise ValueError(f"temperature must be {takes}, got {value!r}")
+    return found

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.arguments import instance, one_of, tile, whole
 from attnviz.core.attention import softmax
 from attnviz.core.masks import Mask
 from attnviz.core.switches import Switches, allowed_cells
+from attnviz.core.threads import one_thread
 
 __all__ = ["LayerMaps", "LayerRecord", "ModelInfo", "Switches", "Token", "Trace"]
 
@@ -128,6 +130,8 @@ class Trace:
     `part=` names a part of models that have several (encoder, decoder, cross) and may be left out for others.
     `queries=` and `keys=` are slices that cut a tile; the softmax always runs over all keys. `switches=None` gives
     the weights of the pass as it ran; an explicit value replaces the pass's switches on the same q and k.
+    `text` is what the user typed, `target` what the decoder of an encoder-decoder model was given beside it; `n_cut`
+    tokens of them were more than the model takes and left out.
     """
 
     text: str
@@ -139,6 +143,7 @@ class Trace:
     label_of: Callable[[int], str] = str
     n_cut: int = 0
     seconds: float = 0.0
+    target: str | None = None
 
     @classmethod
     def from_arrays(
@@ -261,7 +266,8 @@ class Trace:
         """Return (queries, keys), True where the rule of that head lets that query see that key."""
         record = self._record(layer, part)
         self._check_head(record, layer, head)
-        rows, columns = _indices(queries, record.shape[1]), _indices(keys, record.shape[2])
+        rows = np.arange(record.shape[1])[tile("queries", queries)]
+        columns = np.arange(record.shape[2])[tile("keys", keys)]
         return allowed_cells(record.mask, self._switches(record, switches, part), layer, head, rows, columns)
 
     def scores(
@@ -280,8 +286,8 @@ class Trace:
             ValueError: no such layer or head, a switch that can't act, or a model that gives finished maps only.
         """
         self._check_head(self._record(layer, part), layer, head)
-        scores = self._scores(layer, slice(head, head + 1), part, queries, switches)[0]
-        return scores[:, keys] if keys is not None else scores
+        columns = tile("keys", keys)
+        return self._scores(layer, slice(head, head + 1), part, queries, switches)[0][:, columns]
 
     def weights(
         self,
@@ -299,8 +305,8 @@ class Trace:
             ValueError: no such layer or head, or a switch that can't act.
         """
         self._check_head(self._record(layer, part), layer, head)
-        weights = self._weights(layer, slice(head, head + 1), part, queries, switches)[0]
-        return weights[:, keys] if keys is not None else weights
+        columns = tile("keys", keys)
+        return self._weights(layer, slice(head, head + 1), part, queries, switches)[0][:, columns]
 
     def layer_weights(
         self,
@@ -329,8 +335,7 @@ class Trace:
         Raises:
             ValueError: n below 1, or the model doesn't predict a next token.
         """
-        if n < 1:
-            raise ValueError(f"n must be at least 1, got {n}")
+        n = whole("n", n, least=1)
         probabilities = self.next_probabilities()
         best = np.argsort(-probabilities, kind="stable")[:n]
         return [(self.label_of(int(i)), float(probabilities[i])) for i in best]
@@ -341,7 +346,7 @@ class Trace:
         record = self._record(layer, part)
         if isinstance(record, LayerMaps):
             self._switches(record, switches, part)
-            return record.weights[heads, queries or slice(None)]
+            return record.weights[heads, tile("queries", queries)]
         sinks = None
         if record.sinks is not None:
             temperature = self._switches(record, switches, part).temperature
@@ -354,12 +359,14 @@ class Trace:
         record = self._qkv_record(layer, part)
         switches = self._switches(record, switches, part)
         numbers = np.arange(record.shape[0])[heads]
-        rows, columns = _indices(queries, record.shape[1]), np.arange(record.shape[2])
+        tiled = tile("queries", queries)
+        rows, columns = np.arange(record.shape[1])[tiled], np.arange(record.shape[2])
         factor = np.float32(record.scale if switches.scaled else 1.0)
         scores = np.empty((len(numbers), len(rows), len(columns)), np.float32)  # (heads, queries, keys), as all below
-        for i, head in enumerate(numbers):
-            kv = head // (record.shape[0] // record.k.shape[0])
-            np.matmul(record.q[head, queries or slice(None)] * factor, record.k[kv].T, out=scores[i])
+        with one_thread():
+            for i, head in enumerate(numbers):
+                kv = head // (record.shape[0] // record.k.shape[0])
+                np.matmul(record.q[head, tiled] * factor, record.k[kv].T, out=scores[i])
         if record.softcap is not None:
             scores = np.float32(record.softcap) * np.tanh(scores / np.float32(record.softcap))
         if record.bias is not None:
@@ -377,13 +384,11 @@ class Trace:
     def _part(self, part: str | None) -> str:
         if part is None and len(self.parts) == 1:
             return self.parts[0]
-        if part is None or part not in self.records:
-            raise ValueError(f"part must be one of {', '.join(self.parts)}; got {part!r}")
-        return part
+        return one_of("part", part, self.parts)
 
     def _record(self, layer: int, part: str | None) -> LayerRecord | LayerMaps:
         layers = self.records[self._part(part)]
-        if layer not in layers:
+        if whole("layer", layer) not in layers:
             raise ValueError(f"layer {layer} has no attention map; layers with one: {_spans(layers)}")
         return layers[layer]
 
@@ -394,7 +399,7 @@ class Trace:
         return record
 
     def _check_head(self, record: LayerRecord | LayerMaps, layer: int, head: int) -> None:
-        if not (isinstance(head, int | np.integer) and 0 <= head < record.shape[0]):
+        if not 0 <= whole("head", head) < record.shape[0]:
             raise ValueError(f"layer {layer} has heads 0 to {record.shape[0] - 1}, got {head!r}")
 
     def _switches(self, record: LayerRecord | LayerMaps, switches: Switches | None, part: str | None) -> Switches:
@@ -403,7 +408,7 @@ class Trace:
             switches = Switches(
                 self.switches.causal, self.switches.scaled, self.switches.temperature, forbid=self.switches.forbid
             )
-        elif switches.ablate:
+        elif instance("switches", switches, Switches, "attnviz.Switches(...) or None").ablate:
             raise ValueError("a head's own map doesn't change when the head is off; ablate acts in engine.trace only")
         if isinstance(record, LayerMaps):
             if not switches.at_rest:
@@ -414,12 +419,6 @@ class Trace:
         if switches.forbid:
             switches.check_forbid(self.layers_of(part), *record.shape)
         return switches
-
-
-def _indices(part: slice | None, length: int) -> NDArray[np.int64]:
-    if part is not None and not isinstance(part, slice):
-        raise ValueError(f"queries and keys must be slices such as slice(0, 64), got {part!r}")
-    return np.arange(length)[part or slice(None)]
 
 
 def _spans(numbers: Any) -> str:

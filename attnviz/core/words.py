@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from attnviz.core.threads import one_thread
 from attnviz.core.trace import Token
 
 __all__ = [
@@ -183,7 +184,8 @@ def merge_words(
         for of, n in ((words, n_words), keys or (words, n_words))
     )
     n_tokens = np.maximum(rows.sum(axis=1, keepdims=True), 1)  # (words, 1)
-    return (rows @ np.asarray(weights, np.float64) @ columns.T) / n_tokens
+    with one_thread():
+        return (rows @ np.asarray(weights, np.float64) @ columns.T) / n_tokens
 
 
 def weight_on(weights: ArrayLike, columns: ArrayLike) -> float:

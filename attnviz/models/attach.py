@@ -11,38 +11,39 @@ from attnviz.models.probe import NoMaps, probe
 from attnviz.models.wiring import Wiring
 
 
-def attach(read: Callable[..., tuple[Any, Any]], title: str, device: str) -> tuple[Any, Any, Wiring]:
-    """Return (model, tokenizer, wiring), ready to run.
+def attach(read: Callable[..., tuple[Any, ...]], title: str, device: str) -> tuple[tuple[Any, ...], Wiring]:
+    """Return what `read` gave, with a model that is ready to run, and the wiring.
 
     Args:
-        read: gives (model, tokenizer) with our attention, or with the model's own for `listen=False`.
+        read: gives a tuple that begins with the model, with our attention, or with its own for `listen=False`.
         title: what to call the model; `device`: of torch.
 
     Raises:
         ValueError: nothing can be shown of this architecture; the first reason that was found.
     """
-    model, tokenizer = read()
+    found = read()
+    model = found[0]
     first: ValueError | None = None
     reason = ""
     if model.config._attn_implementation == "eager":
-        return model, tokenizer, _prepare(model, title, device)
+        return found, _prepare(model, title, device)
     if model._can_set_attn_implementation():  # others take any name and go on as they are
         try:
             wiring = _prepare(model, title, device)
             if wiring.listens:
-                return model, tokenizer, wiring
+                return found, wiring
             reason = wiring.reason
         except NoMaps:
             raise
         except ValueError as error:
             first = error
-    del model
-    model, tokenizer = read(listen=False)  # maps are right under the model's own attention only
+    del model, found
+    found = read(listen=False)  # maps are right under the model's own attention only
     try:
-        own = _prepare(model, title, device)
+        own = _prepare(found[0], title, device)
     except ValueError as error:
         raise first or error from error
-    return model, tokenizer, replace(own, reason=reason or own.reason)
+    return found, replace(own, reason=reason or own.reason)
 
 
 def _prepare(model: Any, title: str, device: str) -> Wiring:

@@ -10,13 +10,12 @@ import numpy as np
 from attnviz.core.switches import Switches
 from attnviz.models.feed import windows
 from attnviz.models.generate import Pass
-from attnviz.models.probe import AGREE_HALF, PROBE_TOKENS, bare_trace, one_line, probe_ids
+from attnviz.models.probe import AGREE_HALF, COST, MOST_TRIED, PROBE_TOKENS, bare_trace, one_line, probe_ids
 from attnviz.models.torch_cache import CLOSE_LOGITS, TorchRun
 from attnviz.models.wiring import Wiring
 
 CLOSE = 1e-5  # by so much a weight may differ
 STEPS = 3
-COST = 2e11  # weights times tokens that a check may run over: some seconds on two cores
 
 
 def check_cache(model: Any, wiring: Wiring) -> Wiring:
@@ -30,7 +29,8 @@ def check_cache(model: Any, wiring: Wiring) -> Wiring:
     if "bias" in wiring.extras:
         return replace(wiring, uncached="it adds a bias by position to its scores")
     n_weights = sum(weight.numel() for weight in model.parameters())
-    lengths = [PROBE_TOKENS, *(length for length in windows(model.config) if length * n_weights <= COST)]
+    short = [length for length in windows(model.config) if length <= MOST_TRIED and length * n_weights <= COST]
+    lengths = [PROBE_TOKENS, *short]
     feeds = [wiring.feed]
     if "position_ids" in inspect.signature(model.forward).parameters:
         feeds.insert(0, replace(wiring.feed, positions=True))

@@ -266,7 +266,7 @@ def number_modules(model: torch.nn.Module, *, encoder_decoder: bool) -> dict[tor
 def _part_of(path: str) -> str:
     """Return the part of an encoder-decoder model that a module belongs to.
 
-    >>> [_part_of(f"{path}.0.self") for path in ("encoder.layer", "decoder.bert.encoder.layer", "decoder.crossattention")]
+    >>> [_part_of(path) for path in ("encoder.0.self", "decoder.bert.encoder.0.self", "decoder.0.crossattention.self")]
     ['encoder', 'decoder', 'cross']
     """
     names = path.lower().split(".")

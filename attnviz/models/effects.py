@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.masks import Mask
+from attnviz.core.threads import half_the_cores
 from attnviz.models.activations import Float
-from attnviz.models.blas import half_the_cores
 from attnviz.models.residual import NO_HEAD, hidden_states, layers_from, next_logits, run_through
 from attnviz.models.scratch import Model
 from attnviz.models.tokens import label_tokens, tokenize

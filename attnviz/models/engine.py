@@ -1,5 +1,6 @@
 """What every engine offers, however it runs its model: one pass over a text, and going on with it token by token."""
 
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from attnviz.core import arguments
 from attnviz.core.sampling import Sampling
 from attnviz.core.step import Step
 from attnviz.core.switches import Switches
@@ -19,6 +21,7 @@ from attnviz.models.tokens import label_of, tokenize
 
 Records = Mapping[str, Mapping[int, LayerRecord | LayerMaps]]  # part -> layer -> what the pass left behind
 OnLayer = Callable[[int, int], None]
+SWITCHES = "attnviz.Switches(...) or None"
 
 
 class Engine(ABC):
@@ -65,16 +68,20 @@ class Engine(ABC):
             ValueError: no visible text, a number of tokens below 1, or a target or switches that can't act on this
                 model or text.
         """
-        switches = switches or Switches()
         check_text(text)
-        self._check_switches(switches)
-        if max_tokens is not None and not (isinstance(max_tokens, int | np.integer) and max_tokens >= 1):
-            raise ValueError(f"max_tokens must be a whole number from 1 up or None, got {max_tokens!r}")
-        limit = self.info.limit if max_tokens is None else min(self.info.limit, int(max_tokens))
+        switches = self._checked(switches)
+        limit = self.info.limit
+        if max_tokens is not None:
+            limit = min(limit, arguments.whole("max_tokens", max_tokens, least=1, or_none=True))
+        if on_layer is not None:
+            arguments.function("on_layer", on_layer)
         tokens, n_cut = cut(tokenize(self.tokenizer, text), limit)
         if not tokens:
             raise ValueError("this model's tokenizer makes no token of that text; type some letters")
-        targets = self._target_tokens(target, limit)
+        if target is not None:
+            target = arguments.text("target", target, "a string or None")
+        targets = self._target_tokens(target, sys.maxsize)
+        targets, n_target_cut = targets[:limit], max(0, len(targets) - limit)
         switches.check_forbid(self.info.layers, self.info.n_heads, len(tokens), len(tokens))
         with self._lock:
             started = time.perf_counter()
@@ -83,13 +90,14 @@ class Engine(ABC):
         sides = {"encoder": (tokens, tokens), "decoder": (targets, targets), "cross": (targets, tokens)}
         return Trace(
             text=text,
+            target=target,
             model=self.info,
             records=records,
             part_tokens={part: sides[part] if targets else (tokens, tokens) for part in records},
             switches=switches,
             next_logits=logits,
             label_of=partial(label_of, self.tokenizer),  # of the tokenizer alone: a trace must not keep its model
-            n_cut=n_cut,
+            n_cut=n_cut + n_target_cut,
             seconds=seconds,
         )
 
@@ -126,9 +134,9 @@ class Engine(ABC):
             ValueError: at once, not at the first step: a model that doesn't continue texts or can't be listened to, no
                 visible text, no room, a number out of range, switches that can't act, causal=False with a cache.
         """
-        switches = switches or Switches()
         check_model(self.info)
-        self._check_switches(switches)
+        switches = self._checked(switches)
+        cache = arguments.truth("cache", cache)
         run = self._runner(switches, cache=cache)
         beginning = begin(
             self.tokenizer,
@@ -156,6 +164,13 @@ class Engine(ABC):
     @abstractmethod
     def _ends(self) -> frozenset[int]:
         """Return the ids of the tokens after which a text is over."""
+
+    def _checked(self, switches: Switches | None) -> Switches:
+        """Return the switches, at rest for None, after checking that the model can obey."""
+        if switches is None:
+            return Switches()
+        self._check_switches(arguments.instance("switches", switches, Switches, SWITCHES))
+        return switches
 
     def _check_switches(self, switches: Switches) -> None:
         """Raise ValueError if the model can't obey."""

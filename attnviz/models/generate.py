@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from attnviz.core.arguments import whole
 from attnviz.core.attention import softmax
 from attnviz.core.masks import causal_rule
 from attnviz.core.sampling import Choice, Sampling, choose
@@ -88,9 +89,7 @@ def begin(
     """
     check_model(info)
     check_text(text)
-    for name, number in (("n", n), ("candidates", n_candidates)):
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-            raise ValueError(f"{name} must be a whole number from 1 up, got {number!r}")
+    n, n_candidates = whole("n", n, least=1), whole("candidates", n_candidates, least=1)
     if cache and switches.causal is False:
         raise ValueError(
             "with later tokens allowed the keys and values of earlier ones change with every new token, "
@@ -105,9 +104,9 @@ def begin(
             f"the text has {len(tokens)} tokens and {info.title} takes {info.limit} in all, so there is no room "
             "for another one: shorten the text"
         )
-    n_new = min(int(n), room)
+    n_new = min(n, room)
     _check_forbid(switches, info, len(tokens) + n_new)
-    return Beginning(text, tokens, n_new, ends, sampling, switches, int(n_candidates))
+    return Beginning(text, tokens, n_new, ends, sampling, switches, n_candidates)
 
 
 def check_model(info: ModelInfo) -> None:

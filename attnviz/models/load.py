@@ -9,42 +9,45 @@ os.environ.setdefault(
     "OMP_WAIT_POLICY", "PASSIVE"
 )  # before torch: else a busy neighbour makes short passes 30 times slower
 
-import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-import transformers
-from transformers.models.auto.modeling_auto import (
-    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-    MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
-)
 
+from attnviz.core import arguments
 from attnviz.core.trace import ModelInfo
 from attnviz.models import capture
 from attnviz.models.attach import attach
 from attnviz.models.catalogue import CATALOGUE, Entry
+from attnviz.models.devices import check_device
 from attnviz.models.engine import Engine
-from attnviz.models.feed import check_takes_text, position_limit
-from attnviz.models.files import check_memory, gguf_folder, hub_folder, weights_revision
+from attnviz.models.feed import position_limit
+from attnviz.models.files import check_memory, hub_folder, weights_revision
+from attnviz.models.gguf import gguf_folder
+from attnviz.models.gguf_header import check_gguf
 from attnviz.models.numpy_engine import NumpyEngine, numpy_engine
+from attnviz.models.read import code_notes, read, read_config
 from attnviz.models.texts import NEVER_SCALES
+from attnviz.models.tokenizer_checks import fast_tokenizer
 from attnviz.models.tokens import describe_tokenizer
 from attnviz.models.torch_engine import MAPS_LIMIT, TorchEngine
 from attnviz.models.untrained import untrained_model
+from attnviz.models.weight_files import Checkpoint, open_checkpoint
 from attnviz.models.wiring import Wiring
 
 Progress = Callable[[str], None]
 DTYPES = ("float32", "float16", "bfloat16")
+NAMES = "smollm2, minilm, untrained, a Hub id, a folder or a .gguf file"
 
 capture.register()
 
 
 def load(
-    name: str,
+    name: str | os.PathLike[str],
     *,
     engine: Literal["torch", "numpy"] = "torch",
     dtype: str = "float32",
@@ -66,35 +69,47 @@ def load(
     Raises:
         ValueError: no such model, package, folder or network; a damaged file; an architecture that can't be shown.
     """
-    _check_arguments(name, engine, dtype, device)
+    name, device = _check_arguments(name, engine, dtype, revision, device, progress)
     say = progress or (lambda sentence: None)
     entry = CATALOGUE.get(name)
     title = entry.title if entry else Path(name.strip()).name or name
     if name == "untrained":
-        folder, revision_found = None, "seed 0"
+        checkpoint, revision_found = None, "seed 0"
         _check_revision(name, revision, revision_found)
     else:
         folder, revision_found = _find(name, entry, revision, say)
-        say(f"Reading the weights of {title}: {check_memory(folder, dtype) / 1e9:.2f} GB in memory")
+        checkpoint = open_checkpoint(folder, title)
+        say(f"Reading the weights of {title}: {check_memory(checkpoint, dtype) / 1e9:.2f} GB in memory")
     if engine == "numpy":
-        return _from_scratch(folder, name, title, revision_found, entry.notes if entry else ())
-    read = partial(_read, folder, dtype, title) if folder else partial(untrained_model, getattr(torch, dtype))
+        return _from_scratch(checkpoint, name, title, revision_found, entry.notes if entry else ())
     say("Reading, and checking a few tokens against the model's own attention")
-    model, tokenizer, wiring = attach(read, title, device)
-    return TorchEngine(
-        model, tokenizer, wiring, _describe(name, entry, model, tokenizer, wiring, revision_found, dtype)
-    )
+    (model, tokenizer, notes), wiring = attach(partial(_read, checkpoint, dtype, title), title, device)
+    info = _describe(name, entry, model, tokenizer, wiring, revision_found, dtype)
+    return TorchEngine(model, tokenizer, wiring, replace(info, notes=(*info.notes, *notes)))
 
 
-def _from_scratch(folder: Path | None, name: str, title: str, revision: str, notes: tuple[str, ...]) -> NumpyEngine:
+def _read(
+    checkpoint: Checkpoint | None, dtype: str, title: str, *, listen: bool = True
+) -> tuple[Any, Any, tuple[str, ...]]:
+    """Return (model, tokenizer, notes); without files those of the untrained model."""
+    if checkpoint is None:
+        return *untrained_model(getattr(torch, dtype), listen=listen), ()
+    return read(checkpoint, dtype, title, listen=listen)
+
+
+def _from_scratch(
+    checkpoint: Checkpoint | None, name: str, title: str, revision: str, notes: tuple[str, ...]
+) -> NumpyEngine:
     """Return the NumPy engine of a folder of safetensors, or of the untrained model; torch reads nothing else."""
-    weights: Path | dict[str, Any]
-    if folder is None:
+    weights: Checkpoint | dict[str, Any]
+    if checkpoint is None:
         model, tokenizer = untrained_model(torch.float32)
         model.config.architectures = [type(model).__name__]
         config, weights = model.config, {key: tensor.numpy() for key, tensor in model.state_dict().items()}
     else:
-        config, weights, tokenizer = _config(folder, title), folder, _tokenizer(folder, title)
+        config, weights = read_config(checkpoint, title), checkpoint
+        tokenizer, told = fast_tokenizer(checkpoint.folder, title, getattr(config, "vocab_size", None))
+        notes = (*notes, *checkpoint.notes, *code_notes(checkpoint, title), *told)
     return numpy_engine(
         weights,
         config=config,
@@ -107,15 +122,26 @@ def _from_scratch(folder: Path | None, name: str, title: str, revision: str, not
     )
 
 
-def _check_arguments(name: str, engine: str, dtype: str, device: str) -> None:
+def _check_arguments(name: Any, engine: Any, dtype: Any, revision: Any, device: Any, progress: Any) -> tuple[str, str]:
+    """Return name and device as strings, or raise ValueError at the first argument that is wrong."""
+    if isinstance(name, os.PathLike):
+        name = os.fspath(name)
     if not isinstance(name, str) or not name.strip():
-        raise ValueError("name a model: smollm2, minilm, untrained, a Hub id, a folder or a .gguf file")
-    if engine not in ("torch", "numpy"):
-        raise ValueError(f'engine must be "torch" or "numpy", got {engine!r}')
-    if dtype not in DTYPES:
-        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}; got {dtype!r}")
+        raise ValueError(f"name a model: {NAMES}; got {arguments.got(name)}")
+    try:
+        Path(name.strip()).expanduser().exists()
+    except (OSError, RuntimeError) as error:  # longer than a name can be; a home that nobody has
+        raise ValueError(f"name: there is no file or folder {arguments.got(name)} on this machine") from error
+    arguments.one_of("engine", engine, ("torch", "numpy"))
+    arguments.one_of("dtype", dtype, DTYPES)
+    if revision is not None:
+        arguments.text("revision", revision, "a string or None")
+    if progress is not None:
+        arguments.function("progress", progress)
+    device = check_device(device)
     if engine == "numpy" and (dtype, device) != ("float32", "cpu"):
         raise ValueError(f'the engine "numpy" runs in float32 on the cpu, got {dtype} on {device}')
+    return name, device
 
 
 def _check_revision(name: str, wanted: str | None, found: str) -> None:
@@ -138,6 +164,8 @@ def _find(name: str, entry: Entry | None, revision: str | None, say: Progress) -
             raise ValueError(f"there is no file or folder {name.strip()} on this machine")
     else:
         return hub_folder(name.strip(), revision, say)
+    if path.is_file():
+        check_gguf(path)
     found = weights_revision(path)
     _check_revision(name, revision, found)
     return (gguf_folder(path, found, say) if path.is_file() else path), found
@@ -158,66 +186,6 @@ def looks_like_path(name: str) -> bool:
     ):
         return True
     return Path(name).is_dir() or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name)
-
-
-def _read(folder: Path, dtype: str, title: str, *, listen: bool = True) -> tuple[Any, Any]:
-    """Return (model, tokenizer) from a folder of safetensors; `listen`: with our attention."""
-    config = _config(folder, title)
-    kind = _auto_class(config)
-    options: dict[str, Any] = {
-        "dtype": getattr(torch, dtype),
-        "local_files_only": True,
-        "use_safetensors": True,
-        "trust_remote_code": False,
-    }
-    try:
-        try:
-            model = kind.from_pretrained(folder, attn_implementation=capture.NAME if listen else "eager", **options)
-        except (KeyError, ValueError, ImportError):  # GPT-Neo and others pick their attention by a table of their own
-            model = kind.from_pretrained(folder, attn_implementation="eager", **options)
-    except Exception as error:  # whatever a damaged folder makes transformers raise: the visitor gets one sentence
-        raise ValueError(f"{title} can't be loaded: {_first_line(error)}") from error
-    check_takes_text(model, title)
-    return model, _tokenizer(folder, title)
-
-
-def _tokenizer(folder: Path, title: str) -> Any:
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # as above
-        raise ValueError(f"{title} can't be loaded: {_first_line(error)}") from error
-    if not getattr(tokenizer, "is_fast", False):
-        raise ValueError(
-            f"{title} has no fast tokenizer (tokenizer.json), and only those say which letters a token covers"
-        )
-    return tokenizer
-
-
-def _config(folder: Path, title: str) -> Any:
-    file = folder / "config.json"
-    if not file.is_file():
-        raise ValueError(f"{title} is no model folder: it has no config.json")
-    if not any(folder.glob("*.safetensors")):
-        raise ValueError(f"{title} has no safetensors weights; attnviz reads no pickle (.bin, .pt) files")
-    try:
-        raw = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{title} has a damaged config.json") from error
-    try:
-        return transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # unknown kinds and wrong settings raise all sorts of errors
-        kind = raw.get("model_type", "unnamed") if isinstance(raw, dict) else "unreadable"
-        raise ValueError(f"{title} has an architecture that transformers doesn't know ({kind})") from error
-
-
-def _auto_class(config: Any) -> Any:
-    """Return the transformers auto class that keeps the output head the weights were saved with."""
-    names = set(config.architectures or ())
-    if names & set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()):
-        return transformers.AutoModelForCausalLM
-    if config.is_encoder_decoder and names & set(MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES.values()):
-        return transformers.AutoModelForSeq2SeqLM
-    return transformers.AutoModel
 
 
 def _describe(
@@ -270,8 +238,3 @@ def _cannot(wiring: Wiring, config: Any) -> dict[str, str]:
         several = "This model has three maps a layer, and a layer and a head don't say which of them is meant."
         cannot |= {"ablate": several, "forbid": several}
     return cannot
-
-
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__)[:200]

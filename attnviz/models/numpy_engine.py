@@ -1,28 +1,27 @@
 """The engine that runs a model from scratch in NumPy, on the same weights and with the same results as torch's."""
 
-import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.switches import Switches
+from attnviz.core.threads import half_the_cores
 from attnviz.core.trace import LayerRecord, ModelInfo, Token
-from attnviz.models.blas import half_the_cores
 from attnviz.models.engine import Engine, OnLayer, Records
 from attnviz.models.generate import Pass, end_ids, up_to
 from attnviz.models.growing import GrowingRecords
 from attnviz.models.scratch import Model, run
 from attnviz.models.scratch_cache import Cache, run_new
-from attnviz.models.scratch_weights import CLASSES, build, readers_of
+from attnviz.models.scratch_weights import CLASSES, build_and_note, readers_of
 from attnviz.models.texts import NEVER_SCALES
 from attnviz.models.tokens import describe_tokenizer
+from attnviz.models.weight_files import Checkpoint, generation_settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +95,7 @@ class NumpyRun:
 
 
 def numpy_engine(
-    weights: Path | Mapping[str, NDArray[Any]],
+    weights: Checkpoint | Mapping[str, NDArray[Any]],
     *,
     config: Any,
     tokenizer: Any,
@@ -109,7 +108,7 @@ def numpy_engine(
     """Return the engine that runs a model of the layouts llama, bert and gpt2 in NumPy, in float32.
 
     Args:
-        weights: a folder with safetensors, or the arrays by the names they have there.
+        weights: the files of a model, or the arrays by the names they have there.
         config: the model's configuration, as transformers reads it.
         tokenizer: of transformers, a fast one.
         name: what the model was loaded by; `title`: what to call it; `revision`: of the weights.
@@ -119,11 +118,11 @@ def numpy_engine(
     Raises:
         ValueError: another layout, a setting that isn't written out in NumPy, or weights that don't fit.
     """
-    if isinstance(weights, Path):
+    if isinstance(weights, Checkpoint):
         readers = readers_of(weights)
     else:
         readers = {key: (lambda array=array: array) for key, array in weights.items()}
-    model = build(config, readers, title)
+    model, unused = build_and_note(config, readers, title)
     causal = model.layout != "bert"
     info = ModelInfo(
         name=name,
@@ -143,17 +142,15 @@ def numpy_engine(
         n_parameters=sum(_arrays(model).values()),
         predicts=model.head is not None,
         cannot={} if any(layer.scale != 1.0 for layer in model.layers) else {"scaled": NEVER_SCALES},
-        notes=tuple(notes),
+        notes=(*notes, *unused),
     )
-    return NumpyEngine(model, tokenizer, info, _ends(config, weights))
+    return NumpyEngine(model, tokenizer, info, _ends(config, weights, title))
 
 
-def _ends(config: Any, weights: Any) -> frozenset[int]:
+def _ends(config: Any, weights: Any, title: str) -> frozenset[int]:
     """Return the ids that end a text, where transformers looks for them too."""
-    file = weights / "generation_config.json" if isinstance(weights, Path) else None
-    if file is not None and file.is_file():
-        return end_ids(json.loads(file.read_text(encoding="utf-8")).get("eos_token_id"))
-    return end_ids(getattr(config, "eos_token_id", None))
+    said = generation_settings(weights.folder, title) if isinstance(weights, Checkpoint) else None
+    return end_ids(getattr(config, "eos_token_id", None) if said is None else said.get("eos_token_id"))
 
 
 def _arrays(part: Any) -> dict[int, int]:

@@ -17,7 +17,11 @@ from attnviz.models.wiring import Wiring
 
 AGREE = 1e-3  # largest difference from the model's own maps that still counts as the same computation
 AGREE_HALF = 0.02  # mean difference in half precision, where the model's own scores are rounded to 3 digits
+ROUNDED = 0.02  # by so much a row of weights may exceed 1 in half precision
 PROBE_TOKENS = 12
+COST = 6e10  # weights times tokens that a try at a length may run over: about a second on two cores
+MOST_TRIED = 1024  # tokens; attention grows with their square, and tables of positions are hardly ever longer
+FEWER = 8  # tokens by which a limit may turn out to be too high
 PROBE_TARGETS = 4  # of a decoder beside an encoder
 FEEDS = (Feed(), Feed(last=False), Feed(mask=True), Feed(mask=True, last=False))
 
@@ -69,7 +73,7 @@ def _own_maps_of_a_few(model: torch.nn.Module, title: str) -> tuple[Feed, Maps |
         try:
             with learned_positions(model, ids.shape[1]) as held:
                 maps = own_maps(model, feed.inputs(model, ids, target), title)[0]
-            return feed, maps, min(held, default=position_limit(model.config))
+            return feed, maps, _reach(model, feed, min([*held, position_limit(model.config)]))
         except Exception as error:  # what a model lacks shows as an error of any kind, deep inside it
             first = first or error
     if isinstance(first, ValueError) and title in str(first):
@@ -77,6 +81,23 @@ def _own_maps_of_a_few(model: torch.nn.Module, title: str) -> tuple[Feed, Maps |
     also = what_else_it_takes(model)
     why = f"it takes {also} beside it" if also else one_line(first)
     raise ValueError(f"{title} can't run on text alone: {why}") from first
+
+
+def _reach(model: torch.nn.Module, feed: Feed, limit: int) -> int:
+    """Return how many tokens the model runs over, the limit or a few less, where trying it takes about a second.
+
+    Not every architecture looks positions up in a table that can be seen, and some begin to count elsewhere.
+    """
+    n_weights = sum(weight.numel() for weight in model.parameters())
+    if limit > MOST_TRIED or limit * n_weights > COST or model.config.is_encoder_decoder:
+        return limit
+    for n_tokens in range(limit, max(0, limit - FEWER), -1):
+        try:
+            model(**feed.inputs(model, probe_ids(model, n_tokens)))
+            return n_tokens
+        except (IndexError, RuntimeError):
+            continue
+    return limit
 
 
 def _listen(model: torch.nn.Module, feed: Feed, numbers: Any) -> tuple[FactorRecorder | None, str]:
@@ -164,6 +185,10 @@ def _maps_of(maps: tuple[torch.Tensor | None, ...], part: str, inputs: Mapping[s
         if not np.isfinite(array).all():
             raise ValueError(
                 f"{title} can't be shown: layer {layer} gives weights that aren't finite numbers in {weights.dtype}"
+            )
+        if array.min() < 0 or array.sum(axis=-1).max() > 1 + ROUNDED:
+            raise ValueError(
+                f"{title} isn't supported: what it gives as maps are no weights, since rows sum to more than 1"
             )
         array.flags.writeable = False
         layers[layer] = LayerMaps(array, _seen(array))

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from attnviz.core.masks import Mask, causal_rule, full_mask
 from attnviz.core.switches import Switches
+from attnviz.core.threads import half_the_cores
 from attnviz.models.activations import Float
 from attnviz.models.scratch import LAYOUTS, Attention, Keep, Model, forget, layer_norm, rms_norm
 
@@ -110,7 +111,8 @@ def next_logits(model: Model, last: Float) -> Float:
     """
     if model.head is None:
         raise ValueError(NO_HEAD)
-    return model.head @ (rms_norm if model.norm.offset is None else layer_norm)(last, model.norm)
+    with half_the_cores():
+        return model.head @ (rms_norm if model.norm.offset is None else layer_norm)(last, model.norm)
 
 
 def direct_logits(model: Model, last: Float, written: ArrayLike) -> Float:
@@ -138,4 +140,5 @@ def direct_logits(model: Model, last: Float, written: ArrayLike) -> Float:
     if model.norm.offset is not None:  # layer norm takes the mean off first
         parts, last = (x - x.mean(axis=-1, keepdims=True) for x in (parts, last))
     size = np.sqrt(np.mean(last * last) + np.float32(model.norm.epsilon))
-    return (parts / size * model.norm.gain) @ model.head.T  # (..., d_model) @ (d_model, vocabulary)
+    with half_the_cores():
+        return (parts / size * model.norm.gain) @ model.head.T  # (..., d_model) @ (d_model, vocabulary)

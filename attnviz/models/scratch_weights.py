@@ -1,17 +1,17 @@
 """From a folder's safetensors to the weights of `scratch.Model`: names, shapes and what is refused. NumPy alone."""
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import safe_open
 
 from attnviz.models.activations import ACTIVATIONS, Float
 from attnviz.models.scratch import Layer, Linear, Model, Norm
+from attnviz.models.weight_checks import all_finite, refuse_endless, unused_notes
+from attnviz.models.weight_files import Checkpoint, open_checkpoint, read_array
 
 Reader: TypeAlias = Callable[[], NDArray[Any]]
 
@@ -24,26 +24,13 @@ CLASSES = {
 }
 
 
-def readers_of(folder: Path) -> dict[str, Reader]:
-    """Return name -> function that reads that array, for all weights in a folder's safetensors."""
-    readers: dict[str, Reader] = {}
-    for file in sorted(folder.glob("*.safetensors")):
-        with safe_open(file, "np") as tensors:
-            readers |= {name: partial(read_array, file, name) for name in tensors.keys()}  # noqa: SIM118 - not a dict
-    return readers
+BASES = {"llama": "model", "gpt2": "transformer", "bert": "bert"}  # layout -> what comes before names of its body
 
 
-def read_array(file: Path, name: str) -> NDArray[Any]:
-    """Return one array of a safetensors file as stored; bfloat16, which NumPy has no type for, as float32."""
-    with safe_open(file, "np") as tensors:
-        if tensors.get_slice(name).get_dtype() != "BF16":
-            return tensors.get_tensor(name)
-    with open(file, "rb") as stream:  # 8 bytes length of the header, the header as JSON, the numbers
-        length = int.from_bytes(stream.read(8), "little")
-        entry = json.loads(stream.read(length))[name]
-    start, end = entry["data_offsets"]
-    upper = np.fromfile(file, "<u2", count=(end - start) // 2, offset=8 + length + start)  # of float32's 4 bytes
-    return (upper.astype(np.uint32) << 16).view(np.float32).reshape(entry["shape"])
+def readers_of(source: Path | Checkpoint) -> dict[str, Reader]:
+    """Return name -> function that reads that array, for all weights of a model, given its folder."""
+    checkpoint = open_checkpoint(source) if isinstance(source, Path) else source
+    return {name: partial(read_array, stored) for name, stored in checkpoint.tensors.items()}
 
 
 def build(config: Any, readers: Mapping[str, Reader], title: str) -> Model:
@@ -57,29 +44,60 @@ def build(config: Any, readers: Mapping[str, Reader], title: str) -> Model:
     Raises:
         ValueError: another layout, a setting that isn't written out in `scratch`, or weights that don't fit.
     """
+    return build_and_note(config, readers, title)[0]
+
+
+def build_and_note(config: Any, readers: Mapping[str, Reader], title: str) -> tuple[Model, tuple[str, ...]]:
+    """Return the same, and notes on weights in the files that it has no place for."""
     if config.model_type not in BUILDERS:
         raise ValueError(f"the from-scratch engine knows the layouts llama, bert and gpt2; this is {config.model_type}")
-    return BUILDERS[config.model_type](config, Weights(readers, title))
+    weights = Weights(readers, title)
+    model = BUILDERS[config.model_type](config, weights)
+    return model, weights.left(BASES[config.model_type], ("lm_head",) if model.head is not None else ())
 
 
 class Weights:
     """The arrays of a model by their plain names, as float32."""
 
     def __init__(self, readers: Mapping[str, Reader], title: str) -> None:
-        self._readers = {plain_name(name): reader for name, reader in readers.items()}
+        self._readers: dict[str, Reader] = {}
+        self._names: dict[str, str] = {}  # plain name -> name in the files
+        self._taken: set[str] = set()
         self._title = title
+        for name, reader in readers.items():
+            plain = plain_name(name)
+            if plain in self._names:
+                twins = f"{self._names[plain]} and as {name}"
+                raise ValueError(f"{title} can't be loaded: its files hold {plain} twice, as {twins}")
+            self._readers[plain], self._names[plain] = reader, name
 
     def take(self, name: str, *shape: int) -> Float:
         """Return an array, or raise ValueError: no such array, another shape, or quantised numbers."""
         if name not in self._readers:
             raise ValueError(f"{self._title} can't be run from scratch: its files have no weights called {name}")
+        self._taken.add(name)
         array = self._readers[name]()
         if array.shape != shape or array.dtype.kind != "f":
             raise ValueError(
                 f"{self._title} can't be run from scratch: expected {name} as real numbers of shape {shape}, "
                 f"got {array.dtype} {array.shape}"
             )
-        return np.ascontiguousarray(array, np.float32)
+        with np.errstate(over="ignore"):  # float64 that float32 has no room for becomes infinite, and is refused
+            array = np.ascontiguousarray(array, np.float32)
+        refuse_endless([(name, all_finite(array))], self._title)
+        return array
+
+    def left(self, base: str, modules: Collection[str]) -> tuple[str, ...]:
+        """Return notes on the arrays that nobody took, or raise ValueError if they belong inside the model.
+
+        Args:
+            base: what stands before the names of the body in a model with a head.
+            modules: dotted names of parts without an array of their own.
+        """
+        paths = [name.split(".")[:-1] for name in self._taken]
+        inner = {".".join(path[:n]) for path in paths for n in range(1, len(path) + 1)}
+        unused = {self._names[name]: self._readers[name]().shape for name in self._readers.keys() - self._taken}
+        return unused_notes(unused, inner.union(modules), base, self._title)
 
     def linear(self, names: Mapping[str, int], n_in: int, *, bias: bool) -> Linear:
         """Return projections, name -> number of outputs, side by side: (n_in, all outputs). Files have them turned."""
@@ -103,10 +121,18 @@ class Weights:
         return Norm(self.take(f"{name}.weight", width), self.take(f"{name}.bias", width), epsilon)
 
     def head(self, config: Any, words: Float) -> Float | None:
-        """Return the (vocabulary, d_model) output head: none, the words again, or its own."""
-        if CLASSES[config.model_type][1] not in (config.architectures or ()):
+        """Return the (vocabulary, d_model) output head: none, the words again, or its own.
+
+        As transformers does: a head in the files counts, whatever the configuration says of tying. Where the
+        configuration names no class, there is a head if the files hold one or it is tied.
+        """
+        named, own = config.architectures, "lm_head.weight" in self._readers
+        if named and CLASSES[config.model_type][1] not in named:
             return None
-        return words if config.tie_word_embeddings else self.take("lm_head.weight", *words.shape)
+        if own or (named and not config.tie_word_embeddings):
+            head = self.take("lm_head.weight", *words.shape)
+            return words if config.tie_word_embeddings and np.array_equal(head, words) else head
+        return words if config.tie_word_embeddings else None
 
 
 def plain_name(name: str) -> str:

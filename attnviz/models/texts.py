@@ -3,6 +3,7 @@
 import unicodedata
 from dataclasses import replace
 
+from attnviz.core import arguments
 from attnviz.core.switches import Switches
 from attnviz.core.trace import ModelInfo, Token
 
@@ -14,9 +15,7 @@ def check_text(text: str) -> None:
 
     >>> check_text("it")
     """
-    if not isinstance(text, str):
-        raise ValueError(f"text must be a string, got {type(text).__name__}")
-    if not any(unicodedata.category(letter)[0] not in "ZC" for letter in text):
+    if not any(unicodedata.category(letter)[0] not in "ZC" for letter in arguments.text("text", text)):
         raise ValueError("there is no visible character in the text; type a sentence")
 
 
@@ -36,3 +35,13 @@ def cut(tokens: tuple[Token, ...], limit: int) -> tuple[tuple[Token, ...], int]:
         n_tail += 1
     kept = (*tokens[: limit - n_tail], *tokens[len(tokens) - n_tail :])
     return tuple(replace(token, index=i) for i, token in enumerate(kept)), len(tokens) - limit
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an error says in one line of at most 200 letters.
+
+    >>> first_line(ValueError("too large\\nsee the manual"))
+    'too large'
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:200]

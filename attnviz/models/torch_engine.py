@@ -12,7 +12,7 @@ from attnviz.core.trace import ModelInfo, Token
 from attnviz.models.capture import Recorder, recording
 from attnviz.models.engine import Engine, OnLayer, Records
 from attnviz.models.generate import end_ids
-from attnviz.models.probe import own_maps
+from attnviz.models.probe import one_line, own_maps
 from attnviz.models.store import Store
 from attnviz.models.tokens import label_of, tokenize
 from attnviz.models.torch_cache import TorchRun
@@ -59,8 +59,23 @@ class TorchEngine(Engine):
     def _run(
         self, tokens: tuple[Token, ...], targets: tuple[Token, ...], switches: Switches, on_layer: OnLayer | None
     ) -> tuple[Records, np.ndarray | None]:
-        with torch.inference_mode():
-            return self._forward(tokens, targets, switches, on_layer)
+        raised: list[Exception] = []
+
+        def tell(done: int, n_layers: int) -> None:
+            try:
+                on_layer(done, n_layers)
+            except Exception as error:  # the caller's own way to end a pass, which goes on to the caller as it is
+                raised.append(error)
+                raise
+
+        try:
+            with torch.inference_mode():
+                return self._forward(tokens, targets, switches, on_layer and tell)
+        except (IndexError, RuntimeError) as error:  # of torch: a table that is too short, memory that isn't there
+            if error in raised:
+                raise
+            what = f"{self.info.title} can't run over these {len(tokens)} tokens"
+            raise ValueError(f"{what}: {one_line(error)}") from error
 
     def _runner(self, switches: Switches, *, cache: bool) -> TorchRun:
         if cache and self.wiring.uncached:

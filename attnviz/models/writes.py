@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from attnviz.core.contributions import contributions, size_shares
 from attnviz.core.masks import causal_rule
 from attnviz.core.switches import Switches
+from attnviz.core.threads import half_the_cores
 from attnviz.models.activations import Float
-from attnviz.models.blas import half_the_cores
 from attnviz.models.residual import NO_HEAD, direct_logits, head_write
 from attnviz.models.scratch import LAYOUTS, Attention, Model
 

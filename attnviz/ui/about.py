@@ -12,6 +12,7 @@ from attnviz.figures import next_token_bars
 from attnviz.ui import cache
 from attnviz.ui.charts import draw
 from attnviz.ui.controls import plain
+from attnviz.ui.facts import of_view
 from attnviz.ui.picture import head_weights
 from attnviz.ui.visit import Visit
 
@@ -81,6 +82,7 @@ def guesses(visit: Visit) -> None:
         "next-tokens",
         f"next token {visit.info.name}",
         lambda: dict(zip(names, zip(*rows, strict=True), strict=True)),
+        about=of_view(visit),
     )
     if changed:
         st.caption(plain(_what_happened(visit)))

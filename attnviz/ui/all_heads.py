@@ -9,6 +9,7 @@ from attnviz.core.heads import MEASURES, Survey, without_first_token
 from attnviz.ui import cache
 from attnviz.ui.components.overview import FORBIDDEN, overview
 from attnviz.ui.controls import plain
+from attnviz.ui.facts import of_view
 from attnviz.ui.files import files_row
 from attnviz.ui.visit import Visit, ask_whole_page, switch_reason
 
@@ -135,7 +136,7 @@ def _numbers(visit: Visit, survey: Survey) -> None:
         with box:
             columns = _columns(survey)
             st.dataframe(columns, hide_index=True, height=300, key="overview-numbers")
-            files_row(None, "overview", f"all heads {visit.info.name}", columns, about=None)
+            files_row(None, "overview", f"all heads {visit.info.name}", columns, about=of_view(visit))
 
 
 def _columns(survey: Survey) -> dict[str, list[Any]]:

@@ -1,5 +1,7 @@
 """What the switches changed: which heads moved, and a sentence on what that shows and what it doesn't."""
 
+from functools import partial
+
 import numpy as np
 import streamlit as st
 
@@ -8,6 +10,7 @@ from attnviz.figures import heads_changed
 from attnviz.ui import cache
 from attnviz.ui.charts import draw, heads_table
 from attnviz.ui.controls import plain
+from attnviz.ui.facts import of_view
 from attnviz.ui.visit import Visit, choose_head
 
 CAVEAT = (
@@ -35,7 +38,8 @@ def changes(visit: Visit) -> None:
     with map_box:
         off = sorted(visit.switches.ablate)
         figure = heads_changed(change, layers, switched=off, title="", theme=visit.theme)
-        draw(figure, "heads-changed", f"heads changed {visit.info.name}", lambda: heads_table(change, layers))
+        table = partial(heads_table, change, layers)
+        draw(figure, "heads-changed", f"heads changed {visit.info.name}", table, about=of_view(visit))
         st.caption(
             "How much of a head's weight went to other keys, in the mean over its rows: 0 nothing moved, 1 all of it."
         )

@@ -1,6 +1,6 @@
 """A chart on a page: the figure, how to read it, and its numbers and files when asked for."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from attnviz.core.export_table import Columns
 from attnviz.core.trace import Token
 from attnviz.ui import palette
 from attnviz.ui.controls import plain
+from attnviz.ui.facts import Facts
 from attnviz.ui.files import Head, files_row
 
 
@@ -20,8 +21,8 @@ def draw(
     filename: str,
     table: Callable[[], Columns],
     *,
+    about: Facts,
     head: Head | None = None,
-    about: Mapping[str, Any] | None = None,
 ) -> None:
     """Show a figure that is already in the page's theme, its description for screen readers, its table and its files.
 
@@ -30,9 +31,9 @@ def draw(
         key: unique on the page.
         filename: of pictures saved from the browser, without ending.
         table: makes the columns of the table; called only when the visitor opens it.
+        about: what is true of the numbers, for the files, as attnviz.ui.facts makes it.
         head: the head whose weights the figure shows, as attnviz.ui.files.head_of makes it: its files hold scores and
             mask too, and a script.
-        about: what is true of the numbers, for the files; None: what attnviz.ui.facts knows of the chart with that key.
     """
     figure = palette.recolour(figure)
     options = {"format": "svg", "filename": f"attnviz {filename}", "scale": 2}
@@ -49,7 +50,7 @@ def draw(
             st.caption(plain(figure.layout.meta["how_to_read"]))
             columns = dict(table())
             st.dataframe(columns, hide_index=True, height=300, key=f"{key}-numbers")
-            files_row(figure, key, filename, columns, head=head, about=about)
+            files_row(figure, key, filename, columns, about=about, head=head)
 
 
 def map_table(values: NDArray[np.float32], allowed: NDArray[np.bool_], queries, keys) -> Columns:

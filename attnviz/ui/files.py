@@ -23,7 +23,7 @@ from attnviz.core.switches import Switches
 from attnviz.core.trace import Trace
 from attnviz.figures import figure_html
 from attnviz.ui.components.save_picture import save_picture
-from attnviz.ui.facts import facts_of
+from attnviz.ui.facts import Facts, where
 from attnviz.ui.share import page_link
 from attnviz.ui.visit import Visit
 
@@ -105,9 +105,7 @@ def head_of(visit: Visit, view: str, tokens: slice) -> Head | None:
     return Head(trace, visit.layer, visit.head, visit.part, switches, shown, page_link())
 
 
-def files_row(
-    figure: Any, key: str, name: str, columns: Columns, *, head: Head | None = None, about: Mapping[str, Any] | None
-) -> None:
+def files_row(figure: Any, key: str, name: str, columns: Columns, *, about: Facts, head: Head | None = None) -> None:
     """Show a button for each kind of file that a chart can be saved as.
 
     Args:
@@ -115,10 +113,10 @@ def files_row(
         key: of the chart.
         name: what it shows, in a few words.
         columns: its table, for files of a chart that isn't one head's map.
-        head: the head whose map it is.
-        about: what is true of the numbers; None: what attnviz.ui.facts says.
+        about: what is true of the numbers, as attnviz.ui.facts makes it.
+        head: the head whose map it is; its files say more than `about`.
     """
-    facts = facts_of(key) if about is None else dict(about)
+    facts = where() | dict(about)
     named = head.name if head else partial(_named, name, facts)
     makers = _head_makers(figure, head) if head else _table_makers(figure, _title(name, facts), columns, facts)
     with st.container(horizontal=True, gap="small", key=f"{key}-files"):

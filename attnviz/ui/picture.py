@@ -22,7 +22,7 @@ from attnviz.ui.explore.sources import (
     window,
 )
 from attnviz.ui.explore.views import ShownMap, shown_figure, shown_map, shown_table
-from attnviz.ui.facts import facts_of
+from attnviz.ui.facts import of_view
 from attnviz.ui.files import head_of
 from attnviz.ui.visit import Visit
 
@@ -61,13 +61,13 @@ def picture(visit: Visit) -> None:
 
 def _files(visit: Visit, shown: ShownMap) -> dict[str, Any]:
     """Return what the map's files hold: all of the head's numbers where nothing else is drawn, else the table's."""
-    part = window(visit)
     head = None
     if shown.shows == "tokens" and not shown.pooled and not shown.hidden:
-        head = head_of(visit, shown_view(visit), part)
-    if head is not None:
-        return {"head": head}
-    return {"about": facts_of("head-map") | {"cells_show": SHOWS[shown.shows], "caption": shown.caption}}
+        head = head_of(visit, shown_view(visit), window(visit))
+    facts = dict(of_view(visit, shown_view(visit)))
+    if shown.kind == "difference":
+        facts["values"] = "weights with the switches minus weights without"
+    return {"head": head, "about": facts | {"cells_show": SHOWS[shown.shows], "caption": shown.caption}}
 
 
 def _pick(shown: ShownMap, cell: tuple[int, int]) -> None:

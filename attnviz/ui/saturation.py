@@ -10,6 +10,7 @@ from attnviz.figures import gradient_histogram, saturation_histogram
 from attnviz.ui import cache
 from attnviz.ui.charts import draw
 from attnviz.ui.controls import plain
+from attnviz.ui.facts import of_view
 from attnviz.ui.visit import Visit
 
 SCOPES = {"hide": "hide", "head": "this head", "layer": "its layer", "all": "all heads"}
@@ -69,7 +70,7 @@ def _weights(visit: Visit, report: SaturationReport) -> None:
         title="Weights of allowed cells",
         theme=visit.theme,
     )
-    draw(figure, "histogram-weights", f"weights {visit.info.name}", partial(_table, a, b))
+    draw(figure, "histogram-weights", f"weights {visit.info.name}", partial(_table, a, b), about=of_view(visit))
 
 
 def _maxima(visit: Visit, report: SaturationReport) -> None:
@@ -77,13 +78,14 @@ def _maxima(visit: Visit, report: SaturationReport) -> None:
     figure = saturation_histogram(
         a.counts, b.counts, a.edges, names=NAMES, title="Largest weight of each row", theme=visit.theme
     )
-    draw(figure, "histogram-maxima", f"row maxima {visit.info.name}", partial(_table, a, b))
+    draw(figure, "histogram-maxima", f"row maxima {visit.info.name}", partial(_table, a, b), about=of_view(visit))
 
 
 def _norms(visit: Visit, report: SaturationReport) -> None:
     a, b = (histogram(side.norms, high=LARGEST_NORM) for side in (report.before, report.after))
     figure = gradient_histogram(a.counts, b.counts, a.edges, names=NAMES, theme=visit.theme)
-    draw(figure, "histogram-gradient", f"softmax gradient {visit.info.name}", partial(_table, a, b))
+    name = f"softmax gradient {visit.info.name}"
+    draw(figure, "histogram-gradient", name, partial(_table, a, b), about=of_view(visit))
 
 
 def _table(before: Histogram, after: Histogram) -> dict[str, np.ndarray]:

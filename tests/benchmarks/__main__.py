@@ -7,12 +7,13 @@ process of its own for each figure. Name measurements to run some of them: `pyth
 import json
 import sys
 
-from tests.benchmarks import blockwise, engines, page, scanning, tracing
+from tests.benchmarks import all_heads, blockwise, engines, page, scanning, tracing
 
 MEASUREMENTS = {
     "trace": tracing.measure,
     "engines": engines.measure,
     "page": page.measure,
+    "all_heads": all_heads.measure,
     "scan": scanning.measure,
     "blockwise": blockwise.measure,
 }

@@ -176,8 +176,8 @@ def test_causal_mask_equals_a_loop(n_queries, n_keys, offset, dtype):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_queries": -1}, "0 or more, got -1 queries"),
-        ({"n_queries": 2, "n_keys": -3}, "got 2 queries and -3 keys"),
+        ({"n_queries": -1}, "n_queries must be a whole number from 0 up, got -1"),
+        ({"n_queries": 2, "n_keys": -3}, "n_keys must be a whole number from 0 up, got -3"),
         ({"n_queries": 2, "dtype": int}, "floating-point dtype, .* got int64"),
         ({"n_queries": 2, "dtype": bool}, "got bool"),
     ],

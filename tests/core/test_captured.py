@@ -188,8 +188,11 @@ def test_measures_findings_and_pictures_work_on_it():
         ({"weights": [[["a", "b"]]]}, "weights of layer 0 must be numbers of shape"),
         ({"weights": 0.5}, "an array for each layer, got float"),
         ({"weights": 1, "tokens": None}, "must be strings or Tokens, got NoneType"),
-        ({"weights": {"1": np.zeros((4, 5, 5)), 1: np.zeros((4, 5, 5))}}, "numbers of their own"),
-        ({"weights": {-1: np.zeros((4, 5, 5))}}, "from 0 up; got -1"),
+        (
+            {"weights": {"1": np.zeros((4, 5, 5)), 1: np.zeros((4, 5, 5))}},
+            "layer must be a whole number from 0 up, got '1'",
+        ),
+        ({"weights": {-1: np.zeros((4, 5, 5))}}, "from 0 up, got -1"),
         ({"weights": 1, "tokens": []}, "there is no token"),
         ({"weights": 1, "tokens": ["a", 3]}, "must be strings or Tokens, got int at 1"),
     ],

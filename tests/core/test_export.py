@@ -183,11 +183,29 @@ def test_the_script_of_a_part_and_of_a_cut_text(tiny_folder):
     t5 = attnviz.load(str(tiny_folder("t5")))
     trace = t5.trace("w1 w2 w3", target="w4 w5")
     names = {}
-    exec(script(trace, 0, 1, version="9.9", part="cross", target="w4 w5"), names)
+    exec(script(trace, 0, 1, version="9.9", part="cross"), names)
     np.testing.assert_array_equal(names["weights"], trace.weights(0, 1, part="cross"))
     cut = t5.trace("w1 w2 w3 w4", max_tokens=2)
     exec(script(cut, 0, 1, version="9.9", part="encoder"), names)
     assert cut.n_cut and names["weights"].shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("target", "n", "n_cut"), [("w4 w5", None, 0), ("<b>x</b> w7", None, 0), (None, None, 0), ("w4 w5 w6 w7", 4, 1)]
+)
+@pytest.mark.parametrize("part", ["encoder", "decoder", "cross"])
+def test_a_target_goes_with_its_trace(tiny_folder, target, n, n_cut, part):
+    trace = attnviz.load(str(tiny_folder("t5"))).trace("w1 w2 w3", target=target, max_tokens=n)
+    assert (trace.target, trace.n_cut) == (target, n_cut)
+    found = numbers(trace, 1, 0, part=part)
+    assert found.about.get("target") == target == json.loads(head_json(found)).get("target")
+    assert json.loads(next(csv.DictReader(io.StringIO(head_csv(found))))["about"]).get("target") == target
+    with np.load(io.BytesIO(head_npz(found))) as file:
+        assert (file["target"].item() if "target" in file else None) == target
+    names = {}
+    exec(script(trace, 1, 0, version="9.9", part=part), names)
+    np.testing.assert_array_equal(names["weights"], found.weights)
+    assert part != "cross" or found.weights.shape == (1 + len((target or "").split()) - n_cut, 3)
 
 
 def test_the_script_runs_as_a_program(tmp_path):

@@ -1,12 +1,17 @@
 """Two maps side by side: partners of tokens, differences against a plain loop, and maps of words."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+import attnviz
+from attnviz import Switches
 from attnviz.core.side_by_side import (
     Difference,
     largest_change,
     map_difference,
+    rows_must_agree,
     same_tokens,
     strongest_keys,
     token_partners,
@@ -95,3 +100,57 @@ def test_a_map_of_words_is_that_of_a_plain_loop() -> None:
             expected = np.mean([sum(weights[row, column] for column in columns) for row in rows])
             assert found[query, key] == pytest.approx(expected, abs=1e-6)
             assert seen[query, key] == any(weights[row, column] > 0 for row in rows for column in columns)
+
+
+REST, EARLY, LATE = Switches(), Switches(forbid={(0, 1, 2, 0)}), Switches(forbid={(0, 1, 4, 0)})
+OFF, ON, UNSCALED = Switches(causal=False), Switches(causal=True), Switches(scaled=False)
+NO_HEAD = Switches(ablate={(0, 1)})
+
+
+@pytest.mark.parametrize(
+    ("model", "passes", "shown", "must"),
+    [
+        ("llama", (REST, REST), (None, None), True),
+        ("llama", (EARLY, REST), (None, None), False),
+        ("llama", (EARLY, EARLY), (None, None), True),
+        ("llama", (LATE, REST), (None, None), True),  # of a row that isn't compared
+        ("llama", (UNSCALED, REST), (None, None), False),
+        ("llama", (NO_HEAD, REST), (None, None), False),
+        ("llama", (NO_HEAD, NO_HEAD), (None, None), True),
+        ("llama", (OFF, OFF), (None, None), False),
+        ("llama", (REST, REST), (EARLY, REST), False),
+        ("llama", (REST, REST), (LATE, REST), True),
+        ("llama", (REST, REST), (UNSCALED, UNSCALED), True),
+        ("llama", (UNSCALED, UNSCALED), (REST, REST), True),
+        ("llama", (OFF, OFF), (ON, ON), False),  # earlier layers saw what comes later
+        ("bert", (REST, REST), (None, None), False),
+        ("bert", (REST, REST), (ON, ON), False),
+        ("bert", (ON, ON), (None, None), True),
+    ],
+)
+def test_rows_that_must_agree_do_and_others_are_not_said_to(tiny_folder, model, passes, shown, must):
+    engine = attnviz.load(tiny_folder(model))
+    traces = [
+        engine.trace(text, switches=s)
+        for text, s in zip(("w1 w2 w3 w4 w5 w6", "w1 w2 w3 w7 w8 w9 w10"), passes, strict=True)
+    ]
+    assert rows_must_agree(*traces, 3, shown=shown) == must
+    for layer in engine.info.layers:
+        maps = [
+            np.stack([trace.weights(layer, head, switches=s)[:3, :3] for head in range(4)])
+            for trace, s in zip(traces, shown, strict=True)
+        ]
+        if must:
+            np.testing.assert_allclose(*maps, atol=1e-6)
+
+
+@pytest.mark.parametrize("other", [{"revision": "b"}, {"dtype": "bfloat16"}, {"engine": "numpy"}, {"name": "b"}])
+def test_rows_of_other_weights_engines_or_digits_need_not_agree(tiny_folder, other):
+    trace = attnviz.load(tiny_folder("llama")).trace("w1 w2 w3")
+    assert rows_must_agree(trace, trace, 3)
+    assert not rows_must_agree(trace, replace(trace, model=replace(trace.model, **other)), 3)
+
+
+def test_a_decoder_that_looks_at_another_text_need_not_agree(tiny_folder):
+    engine = attnviz.load(tiny_folder("t5"))
+    assert not rows_must_agree(engine.trace("w1 w2", target="w3"), engine.trace("w1 w4", target="w3"), 1)

@@ -29,6 +29,8 @@ GEMMA4 |= {"layer_types": ["sliding_attention", "full_attention"] * 2, "hidden_s
 WHISPER = {"d_model": 32, "suppress_tokens": [], "begin_suppress_tokens": []}
 CACHED = {"bamba": 20.0, "jamba": 20.0, "gemma4": 1.0, "phi3": 12.0, "mistral_sw4": 12.0, "gptoss": 12.0}
 
+FINISHED = {"mpt", "mpnet", "ibert", "prophetnet"}  # these go their own way
+
 RECIPES = {
     # attention in layer 1 alone, and a cache whose first layer has no keys to count
     "bamba": tiny.recipe("BambaForCausalLM", "BambaConfig", **GROUPED, **IDS, **MAMBA, attn_layer_indices=[1]),
@@ -48,6 +50,12 @@ RECIPES = {
     "mpnet": tiny.recipe("MPNetModel", "MPNetConfig", **ENDS),
     "roberta": tiny.recipe("RobertaModel", "RobertaConfig", **ENDS),
     "esm": tiny.recipe("EsmModel", "EsmConfig", **ENDS, mask_token_id=5, position_embedding_type="absolute"),
+    # a table of positions of another kind, and one that is also looked up two places further on
+    "ibert": tiny.recipe("IBertModel", "IBertConfig", **ENDS),
+    "prophetnet": tiny.recipe(
+        "ProphetNetForCausalLM", "ProphetNetConfig", sized=False, **ENDS, hidden_size=32, num_decoder_layers=2,
+        num_encoder_layers=2, num_decoder_attention_heads=4, num_encoder_attention_heads=4, decoder_ffn_dim=64,
+    ),
     # the factor is in q before the rotary embedding
     "esm_rotary": tiny.recipe("EsmModel", "EsmConfig", **ENDS, mask_token_id=5, position_embedding_type="rotary"),
     # from 16 tokens on all positions are others
@@ -85,7 +93,7 @@ def test_weights_are_the_models_own(name, engine_of):
     engine = engine_of(name)
     trace = engine.trace(TEXT, target="w3 w4 w5" if len(engine.info.parts) > 1 else None)
     assert_same_maps(trace, eager_maps(engine, trace))
-    assert ("scores" in engine.info.cannot) == (name in ("mpt", "mpnet"))  # the others can be listened to
+    assert ("scores" in engine.info.cannot) == (name in FINISHED)  # the others can be listened to
 
 
 def test_a_bias_by_position_is_as_exact_as_the_rest_however_sharp(engine_of, tmp_path):
@@ -105,7 +113,10 @@ def test_a_bias_by_position_is_as_exact_as_the_rest_however_sharp(engine_of, tmp
         assert_same_maps(trace, eager_maps(engine, trace))
 
 
-@pytest.mark.parametrize(("name", "limit"), [("mpnet", 32), ("roberta", 32), ("esm", 32), ("esm_rotary", 34)])
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [("mpnet", 32), ("roberta", 32), ("esm", 32), ("esm_rotary", 34), ("ibert", 32), ("prophetnet", 31)],
+)
 def test_a_text_reaches_as_far_as_the_table_of_positions(name, limit, engine_of):
     engine = engine_of(name)
     words = " ".join(f"w{i}" for i in range(40))
@@ -142,7 +153,7 @@ def test_where_no_factor_hides_none_is_found(name, engine_of):
         ("PatchTSTModel", {"context_length": 32, "patch_length": 8}, "takes time series"),
         ("WhisperForConditionalGeneration", WHISPER, "takes sound"),
         ("CLIPModel", {"text_config": {"vocab_size": 97}, "vision_config": {"image_size": 16}}, "takes images"),
-        ("BlipForImageTextRetrieval", {"text_config": {"vocab_size": 97}, "vision_config": {}}, "takes images"),
+        ("BlipModel", {"text_config": {"vocab_size": 97}, "vision_config": {}}, "takes images"),
     ],
 )
 @pytest.mark.parametrize("tokenizer", [True, False])
@@ -156,9 +167,40 @@ def test_models_that_read_no_text_say_what_they_take(model, config, takes, token
     kind(kind.config_class(**sizes | settings)).save_pretrained(tmp_path)
     if tokenizer:
         tiny.tiny_tokenizer().save_pretrained(tmp_path)
+    elif "text_config" in config:  # a model of text and images lacks what reads its text
+        takes = "it can't be said how it cuts up a text"
     with pytest.raises(ValueError, match=takes) as told:
         attnviz.load(str(tmp_path))
     assert "\n" not in str(told.value)
+
+
+def test_scores_are_not_taken_for_weights(tmp_path):
+    recipe = tiny.recipe("SqueezeBertModel", "SqueezeBertConfig", embedding_size=32)
+    with pytest.raises(ValueError, match="are no weights"):
+        attnviz.load(str(tiny.build(recipe, tmp_path, sharpen=tiny.SHARP)))
+
+
+def test_weights_that_are_not_numbers_are_refused(tmp_path):
+    model = tiny.tiny_model("bloom")
+    with torch.no_grad():
+        model.transformer.h[1].self_attention.query_key_value.weight[:] = 1e30
+    model.save_pretrained(tmp_path)
+    tiny.tiny_tokenizer().save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="layer 1 gives weights that aren't finite"):
+        attnviz.load(str(tmp_path))
+
+
+def test_what_fails_in_the_middle_of_a_pass_is_one_sentence_and_what_the_caller_raises_stays(engine_of):
+    engine = engine_of("roberta")
+    too_far = dataclasses.replace(engine, info=dataclasses.replace(engine.info, limit=40))
+    with pytest.raises(ValueError, match="can't run over these 40 tokens"):
+        too_far.trace(" ".join(f"w{i}" for i in range(40)))
+
+    def stop(done, n_layers):
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="^stop$"):
+        engine.trace(TEXT, on_layer=stop)
 
 
 def test_the_first_reason_found_is_the_one_that_is_shown(engine_of, monkeypatch, tiny_folder):

@@ -15,11 +15,11 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
+from threadpoolctl import ThreadpoolController
 
 import attnviz
 from attnviz import Switches
 from attnviz.models import activations, scratch
-from attnviz.models.blas import _openblas, half_the_cores
 from attnviz.models.probe import bare_trace
 from tests import tiny
 from tests.models.test_engines import SCRIPTS, TEXT
@@ -242,19 +242,15 @@ def test_an_interrupted_pass_leaves_nothing_behind(pair):
 
 
 def test_a_pass_leaves_cores_to_others_and_gives_the_threads_back(pair):
-    get, set_ = _openblas()
-    at_first, inside = get(), []
-    try:
-        set_(2)
-        before = get()
-        pair("llama")[1].trace(TEXT, on_layer=lambda done, layers: inside.append(get()))
-        assert len(inside) == 2 and max(inside) <= max(1, (os.cpu_count() or 1) // 2)
-        assert get() == before
-        with pytest.raises(KeyError), half_the_cores():
-            raise KeyError
-        assert get() == before
-    finally:
-        set_(at_first)
+    libraries = [each for each in ThreadpoolController().lib_controllers if each.user_api == "blas"]
+    before, inside = [each.get_num_threads() for each in libraries], []
+
+    def look(done, layers):
+        inside.extend(each.get_num_threads() for each in libraries)
+
+    pair("llama")[1].trace(TEXT, on_layer=look)
+    assert len(inside) == 2 * len(libraries) and all(n <= max(1, (os.cpu_count() or 1) // 2) for n in inside)
+    assert [each.get_num_threads() for each in libraries] == before
 
 
 def test_a_pass_needs_neither_torch_nor_transformers(tiny_folder, pair):

@@ -163,6 +163,24 @@ def test_switches_act_on_both_texts(open_app: Open, smollm2: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("address", "equal"),
+    [
+        ({"forbid": "0.1.2.0", "acts": "pass"}, False),
+        ({"forbid": "20.8.2.0"}, False),
+        ({"forbid": "20.8.4.1", "acts": "pass"}, True),  # of a row after the first difference
+        ({"temperature": "2", "acts": "pass"}, True),
+        ({"causal": "off", "acts": "pass"}, False),
+    ],
+)
+def test_rows_are_said_to_be_equal_only_under_one_rule(open_app: Open, address: dict[str, str], equal: bool) -> None:
+    visitor = open_app(
+        tool="compare", versus="text", text="a b c d e", b_text="a b c x e", layer="20", head="8", **address
+    )
+    assert ("must be equal, and are" in visitor.says()) == equal
+    assert "but differ" not in visitor.says()
+
+
+@pytest.mark.parametrize(
     ("b_text", "sentence"),
     [
         ("", "Type a text"),

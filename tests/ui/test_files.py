@@ -1,8 +1,6 @@
 """What files say of where their numbers come from, what a page of one figure holds, and the squares of a QR code."""
 
 import re
-from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,81 +12,18 @@ import attnviz
 from attnviz.core.heads import survey
 from attnviz.core.switches import Switches
 from attnviz.figures import THEMES, figure_html, head_map
-from attnviz.ui import all_heads, facts, files, share
+from attnviz.ui import all_heads, files, share
 from attnviz.ui.explore import lines
 from attnviz.ui.visit import Visit
 
 LINK = "http://host/scratch?layer=3"
 SWITCHES = Switches(temperature=2)
-Say = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
 def visit() -> Visit:
     trace = attnviz.load("untrained").trace("Ann saw it")
     return Visit(None, trace.model, trace.text, trace.parts[0], 2, 1, SWITCHES, False, trace, trace, "light")
-
-
-@pytest.fixture
-def say(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> Say:
-    """Return a function from a page, a chart's key and the session to the chart's facts."""
-    monkeypatch.setattr(facts, "page_link", lambda: LINK)
-
-    def ask(page: str, key: str, **session: Any) -> dict[str, Any]:
-        state = {"page": page, "visit": visit, "view": "after", "source": "real", "written": 0, **session}
-        monkeypatch.setattr(facts.st, "session_state", _Session(state))
-        return facts.facts_of(key)
-
-    return ask
-
-
-class _Session(dict):
-    __getattr__ = dict.__getitem__
-
-
-@pytest.mark.parametrize(
-    ("page", "key", "session"),
-    [
-        ("cost", "cost-curves", {}),
-        ("cost", "matrix-curves", {}),
-        ("cost", "timing-seconds", {}),
-        ("scratch", "lesson-scores", {"source": "random"}),
-        ("scratch", "roles-queries", {"source": "random"}),
-        ("scratch", "softmax-row", {"source": "random"}),
-        ("scratch", "mask-weights-with", {}),
-        ("scratch", "lesson-heads", {}),
-        ("scratch", "scores-random-with", {}),
-        ("scratch", "maxima-random", {}),
-        ("generate", "both-formula", {}),
-        ("", "a chart that nobody knows", {}),
-    ],
-)
-def test_a_chart_that_is_not_of_the_model_claims_none(say: Say, page: str, key: str, session: dict[str, Any]) -> None:
-    assert set(say(page, key, **session)) == {"attnviz", "page", "link"}
-
-
-@pytest.mark.parametrize(
-    ("page", "key"),
-    [
-        ("", "histogram-weights"),
-        ("", "head-map"),
-        ("", "overview"),
-        ("", "head-lines"),
-        ("scratch", "lesson-scores"),
-        ("scratch", "scores-real-with"),
-        ("cost", "flash-grid"),
-        ("generate", "generate-map"),
-        ("pronouns", "candidates"),
-    ],
-)
-def test_a_chart_of_the_text_says_model_text_and_switches(say: Say, visit: Visit, page: str, key: str) -> None:
-    found = say(page, key)
-    model = visit.rest.model
-    said = {"model": model.name, "revision": model.revision, "engine": "torch", "dtype": "float32", "text": visit.text}
-    assert said | {"attnviz": attnviz.__version__, "link": LINK} == {
-        name: found[name] for name in (*said, "attnviz", "link")
-    }
-    assert found["switches"]["temperature"] == (2 if page == "" else 1)  # the other pages show the model at rest
 
 
 def test_the_table_of_all_heads_has_a_line_for_each(visit: Visit) -> None:
@@ -107,21 +42,6 @@ def test_the_table_of_a_layer_has_a_line_for_each_head_and_query(visit: Visit) -
     key = f"1 {trace.tokens[1].label}"
     expected = np.concatenate([trace.weights(2, head)[:, 1] for head in range(trace.heads(2))])
     np.testing.assert_allclose(np.nan_to_num(columns[key]), expected, atol=1e-6)
-
-
-def test_the_map_without_the_switches_names_none(say: Say) -> None:
-    assert say("", "head-map", view="before")["switches"]["temperature"] == 1
-    assert "minus" in say("", "head-map", view="difference")["values"]
-
-
-def test_a_chart_of_the_model_on_other_texts_names_no_text(say: Say) -> None:
-    found = say("pronouns", "rates")
-    assert found["model"] == "untrained" and not {"text", "switches"} & set(found)
-
-
-def test_a_question_with_a_line_break_in_front_is_told_as_it_ran(say: Say) -> None:
-    trace = attnviz.load("untrained").trace("\nAnn saw it")
-    assert say("pronouns", "candidates", question=SimpleNamespace(trace=trace))["text"] == "\nAnn saw it"
 
 
 @pytest.mark.parametrize("view", ["after", "before"])

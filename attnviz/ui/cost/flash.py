@@ -13,6 +13,7 @@ from attnviz.figures import component_map, flash_grid, head_map, quantity
 from attnviz.figures.theme import number
 from attnviz.ui import cache, charts
 from attnviz.ui.controls import as_sentence, head, plain
+from attnviz.ui.facts import at_rest
 from attnviz.ui.lesson.frame import Step, guess, minus, right_aligned
 from attnviz.ui.visit import Visit
 
@@ -191,7 +192,7 @@ def _grid(visit: Visit, part: Step, film: Film, now: tuple[int, int]) -> None:
     names = {"query_names": block_names(len(film.q), film.block), "key_names": block_names(len(film.k), film.block)}
     figure = flash_grid(skipped, now, title="The blocks of this head", theme=visit.theme, height=440, **names)
     table = {"queries": names["query_names"], "left out blocks": skipped.sum(axis=1)}
-    charts.draw(figure, "flash-grid", f"blocks {visit.name}", partial(dict, table))
+    charts.draw(figure, "flash-grid", f"blocks {visit.name}", partial(dict, table), about=at_rest(visit))
     st.caption(part.say("legend"))
 
 
@@ -218,7 +219,8 @@ def _scores(visit: Visit, step: FlashStep, query: int) -> None:
         height=440,
     )
     args = (step.scores, np.isfinite(step.scores), queries[step.queries], keys[step.keys])
-    charts.draw(figure, "flash-scores", f"block scores {visit.name}", partial(charts.map_table, *args))
+    table = partial(charts.map_table, *args)
+    charts.draw(figure, "flash-scores", f"block scores {visit.name}", table, about=at_rest(visit))
 
 
 def _running(visit: Visit, film: Film, steps: list[FlashStep], j: int, query: int) -> None:
@@ -265,7 +267,7 @@ def _output(visit: Visit, part: Step, film: Film, steps: list[FlashStep], j: int
         height=250 + 22 * len(rows),
     )
     table = {"row": [*labels, part.say("trace_row")], **{f"{c}": rows[:, c] for c in range(rows.shape[1])}}
-    charts.draw(figure, "flash-output", f"output so far {visit.name}", partial(dict, table))
+    charts.draw(figure, "flash-output", f"output so far {visit.name}", partial(dict, table), about=at_rest(visit))
 
 
 def _memory(part: Step, film: Film) -> None:

@@ -10,6 +10,7 @@ from attnviz.figures import Curve, Mark, cost_curves, quantity
 from attnviz.ui import charts
 from attnviz.ui.cost.parts import table
 from attnviz.ui.cost.sizes import LENGTHS, chosen_model, sizes_row
+from attnviz.ui.facts import OF_NOTHING
 from attnviz.ui.lesson.frame import Step, guess
 from attnviz.ui.visit import Visit, theme
 
@@ -101,7 +102,8 @@ def _curves(part: Step, shape: Shape, meeting: float) -> None:
         theme=theme(),
         height=520,
     )
-    charts.draw(figure, "cost-curves", f"cost {name}", partial(dict, {"tokens": s.astype(int), **rows}))
+    table = {"tokens": s.astype(int), **rows}
+    charts.draw(figure, "cost-curves", f"cost {name}", partial(dict, table), about=OF_NOTHING)
 
 
 def _marks(part: Step, shape: Shape, log: bool) -> list[Mark]:

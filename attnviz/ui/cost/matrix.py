@@ -10,6 +10,7 @@ from attnviz.figures import Curve, Mark, cost_curves, quantity
 from attnviz.ui import charts
 from attnviz.ui.cost.parts import table
 from attnviz.ui.cost.sizes import LENGTHS, sizes_row
+from attnviz.ui.facts import OF_NOTHING
 from attnviz.ui.lesson.frame import Step, guess
 from attnviz.ui.visit import Visit, theme
 
@@ -82,7 +83,7 @@ def _curves(part: Step, shape: Shape) -> None:
         theme=theme(),
         height=520,
     )
-    charts.draw(figure, "matrix-curves", "score matrices", partial(dict, {"tokens": s, **rows}))
+    charts.draw(figure, "matrix-curves", "score matrices", partial(dict, {"tokens": s, **rows}), about=OF_NOTHING)
 
 
 def _table(part: Step, shape: Shape) -> str:

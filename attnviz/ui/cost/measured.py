@@ -11,6 +11,7 @@ from attnviz.core.measured import SHARE, SIZES, WAYS, Measurement, Quantity, csv
 from attnviz.figures import Curve, cost_curves, quantity
 from attnviz.models.timing import Run
 from attnviz.ui import charts
+from attnviz.ui.facts import OF_NOTHING
 from attnviz.ui.lesson.frame import Step, guess
 from attnviz.ui.visit import Visit, theme
 
@@ -112,7 +113,7 @@ def _chart(results: Sequence[Measurement], measure: Quantity, title: str) -> Non
         "tokens": [m.tokens for m in results],
         unit: [getattr(m, measure) for m in results],
     }
-    charts.draw(figure, f"timing-{unit}", f"attention {unit}", partial(dict, table))
+    charts.draw(figure, f"timing-{unit}", f"attention {unit}", partial(dict, table), about=OF_NOTHING)
 
 
 def _guides(curves: Sequence[Curve], *, linear: bool) -> list[Curve]:

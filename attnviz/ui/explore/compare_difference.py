@@ -22,7 +22,6 @@ from attnviz.figures import head_map
 from attnviz.ui.charts import draw, map_table
 from attnviz.ui.controls import plain
 from attnviz.ui.explore.compare_sides import HEIGHT, Side, Tile, isolated, numbered
-from attnviz.ui.facts import facts_of
 from attnviz.ui.pronouns.maps import signed
 from attnviz.ui.visit import Visit
 
@@ -104,7 +103,7 @@ def _facts(a: Side, b: Side) -> dict[str, Any]:
     """Return what is true of the difference: what both sides are, and the text and switches that they share."""
     sides = {"a": a.about, "b": b.about}
     shared = {name: sides["a"][name] for name in ("text", "switches") if sides["a"][name] == sides["b"][name]}
-    return facts_of("compare") | shared | sides
+    return shared | sides
 
 
 def _left_out(a: Tile, b: Tile, rows: Partners, columns: Partners) -> str:

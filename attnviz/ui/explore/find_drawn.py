@@ -1,6 +1,7 @@
 """Heads found by a drawing: cells clicked in a small map, and the heads that put their weight there."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -14,7 +15,7 @@ from attnviz.ui import cache
 from attnviz.ui.charts import draw, map_table
 from attnviz.ui.components.cell_picker import cell_picker
 from attnviz.ui.controls import plain
-from attnviz.ui.explore.find_parts import N_LISTED, SIDES, Bar, Listed, head_list, shown_key, shown_trace
+from attnviz.ui.explore.find_parts import N_LISTED, SIDES, Bar, Listed, head_list, shown_facts, shown_key, shown_trace
 from attnviz.ui.picture import window
 from attnviz.ui.visit import Visit
 
@@ -72,7 +73,8 @@ def _map(visit: Visit, trace: Trace) -> None:
         theme=visit.theme,
         height=560,
     )
-    draw(figure, "drawn-map", f"drawing {visit.info.name}", lambda: map_table(weights, allowed, queries, keys))
+    table = partial(map_table, weights, allowed, queries, keys)
+    draw(figure, "drawn-map", f"drawing {visit.info.name}", table, about=shown_facts(visit))
     cell_picker("drawn-map", side.start, on_pick=_toggle, key="draw-cell")
 
 

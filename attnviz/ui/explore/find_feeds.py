@@ -15,6 +15,7 @@ from attnviz.ui import cache, controls
 from attnviz.ui.charts import draw, heads_table
 from attnviz.ui.controls import plain
 from attnviz.ui.explore.find_parts import SIDES, Bar, Listed, head_list, with_progress
+from attnviz.ui.facts import of_text
 from attnviz.ui.visit import Visit, ask_whole_page, choose_head
 
 N_FED = 8
@@ -44,7 +45,8 @@ def fed_by_this(visit: Visit) -> None:
     picture, best = st.columns(SIDES, gap="medium")
     with picture:
         figure = heads_changed(change, layers, switched=[(visit.layer, visit.head)], title="", theme=visit.theme)
-        draw(figure, "found-strip", f"heads fed {visit.info.name}", lambda: heads_table(change, layers))
+        about = dict(of_text(visit, off)) | {"values": f"weight that went to other keys when {visit.name} was off"}
+        draw(figure, "found-strip", f"heads fed {visit.info.name}", lambda: heads_table(change, layers), about=about)
     with best:
         head_list(
             visit, ["weight that moved"], [Listed(*entry[:2], (Bar(f"{entry[2]:.2f}", entry[2]),)) for entry in fed]

@@ -13,6 +13,7 @@ from attnviz.ui.explore.find_parts import (
     Bar,
     Listed,
     head_list,
+    shown_facts,
     shown_key,
     shown_trace,
     strip,
@@ -40,7 +41,7 @@ def like_this(visit: Visit) -> None:
     st.caption(plain(_reading(visit, found)))
     picture, best = st.columns(SIDES, gap="medium")
     with picture:
-        strip(visit, found.similarity, layers, f"similarity to {visit.name}")
+        strip(visit, found.similarity, layers, f"similarity to {visit.name}", shown_facts(visit))
     with best:
         own = (visit.layer, visit.head)
         others = [entry for entry in strongest(found.similarity, layers, N_LISTED + 1) if entry[:2] != own]

@@ -15,6 +15,7 @@ from attnviz.figures import layers_by_heads
 from attnviz.figures.theme import theme_of
 from attnviz.ui.charts import draw, heads_table
 from attnviz.ui.explore.sources import shown_view
+from attnviz.ui.facts import Facts, of_view
 from attnviz.ui.visit import Visit, choose_head
 
 SIDES = (5, 3)  # widths of the picture and the list
@@ -67,7 +68,12 @@ def with_progress(sentence: str, work: Callable[[OnStep], Any]) -> Any:
         bar.empty()
 
 
-def strip(visit: Visit, values: NDArray[np.float64], layers: Sequence[int], bar_title: str) -> None:
+def shown_facts(visit: Visit) -> Facts:
+    """Return what is true of numbers of the maps on the screen, for files."""
+    return of_view(visit, shown_view(visit))
+
+
+def strip(visit: Visit, values: NDArray[np.float64], layers: Sequence[int], bar_title: str, about: Facts) -> None:
     """Draw one number from 0 to 1 for every head, with the selected head framed."""
     figure = layers_by_heads(
         values,
@@ -78,7 +84,7 @@ def strip(visit: Visit, values: NDArray[np.float64], layers: Sequence[int], bar_
         how_to_read="Each cell is a head: the stronger the colour, the higher its score; the selected one is framed.",
         theme=visit.theme,
     )
-    draw(figure, "found-strip", f"heads found {visit.info.name}", lambda: heads_table(values, layers))
+    draw(figure, "found-strip", f"heads found {visit.info.name}", lambda: heads_table(values, layers), about=about)
 
 
 def head_list(visit: Visit, titles: Sequence[str], heads: Sequence[Listed]) -> None:

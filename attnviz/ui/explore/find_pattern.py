@@ -15,11 +15,13 @@ from attnviz.ui.explore.find_parts import (
     Bar,
     Listed,
     head_list,
+    shown_facts,
     shown_key,
     shown_trace,
     strip,
     with_progress,
 )
+from attnviz.ui.facts import of_model
 from attnviz.ui.visit import Visit
 
 PLACES = {"known": "on reference texts", "here": "on this text"}
@@ -41,7 +43,8 @@ def by_pattern(visit: Visit) -> None:
         return
     picture, best = st.columns(SIDES, gap="medium")
     with picture:
-        strip(visit, scores, known.layers, f"{PATTERNS[pattern].title}, {PLACES[place]}")
+        about = of_model(visit) if place == "known" else shown_facts(visit)
+        strip(visit, scores, known.layers, f"{PATTERNS[pattern].title}, {PLACES[place]}", about)
     with best:
         head_list(visit, ["reference texts", "this text"], [_listed(known, here, row, *head) for head in heads])
 

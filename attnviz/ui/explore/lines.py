@@ -10,6 +10,7 @@ from attnviz.core.head_lines import LEAST
 from attnviz.ui.charts import map_table
 from attnviz.ui.components.head_lines import head_lines
 from attnviz.ui.controls import plain
+from attnviz.ui.facts import of_view
 from attnviz.ui.files import files_row
 from attnviz.ui.picture import head_weights, shown_view, window
 from attnviz.ui.visit import Visit
@@ -97,7 +98,8 @@ def _table(visit: Visit, part: slice, layer_weights: NDArray[np.float32]) -> Non
             table = dict(map_table(weights, allowed, queries, keys))
             st.dataframe(table, hide_index=True, height=300, key="head-lines-numbers")
             name = f"layer {visit.layer} {visit.info.name}"
-            files_row(None, "head-lines", name, _all_heads(layer_weights, allowed, queries, keys), about=None)
+            columns = _all_heads(layer_weights, allowed, queries, keys)
+            files_row(None, "head-lines", name, columns, about=of_view(visit, _view(visit)))
 
 
 def _all_heads(weights: NDArray[np.float32], allowed: NDArray[np.bool_], queries, keys) -> dict[str, list[Any]]:

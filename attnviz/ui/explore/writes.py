@@ -16,6 +16,7 @@ from attnviz.models.writes import Part, last_states, random_reach, reach, read_w
 from attnviz.ui import cache
 from attnviz.ui.charts import draw
 from attnviz.ui.controls import new_text, plain, rest
+from attnviz.ui.facts import of_text
 from attnviz.ui.lesson.engine import MOST_TOKENS, numpy_model
 from attnviz.ui.picture import shown_view
 from attnviz.ui.pronouns.maps import signed
@@ -174,7 +175,8 @@ def _bars(
         title=f"Most {side}",
         theme=visit.theme,
     )
-    draw(figure, f"writes-{side}", f"{side} {visit.name}", lambda: {"next word": labels, "added": added})
+    table = {"next word": labels, "added": added}
+    draw(figure, f"writes-{side}", f"{side} {visit.name}", lambda: table, about=of_text(visit, trace))
 
 
 def _say_parts(trace: Trace, found: Reading) -> None:

@@ -13,6 +13,7 @@ from attnviz.figures.theme import theme_of
 from attnviz.ui import controls
 from attnviz.ui.charts import draw, map_table
 from attnviz.ui.components.token_strip import token_strip
+from attnviz.ui.facts import Facts, at_rest
 from attnviz.ui.generate.continuation import MOST, Continuation
 from attnviz.ui.generate.texts import say
 from attnviz.ui.visit import Visit
@@ -99,9 +100,12 @@ def _rivals(visit: Visit, step: Step) -> None:
     rivals = step.candidates
     figure = next_token_bars(rivals, title="The rivals", theme=visit.theme)
     names = ("token", "probability")
-    draw(
-        figure, "rivals", f"rivals {visit.info.name}", lambda: dict(zip(names, zip(*rivals, strict=True), strict=True))
-    )
+    table = dict(zip(names, zip(*rivals, strict=True), strict=True))
+    draw(figure, "rivals", f"rivals {visit.info.name}", lambda: table, about=_facts(visit))
+
+
+def _facts(visit: Visit) -> Facts:
+    return dict(at_rest(visit)) | {"tokens_written": st.session_state.written}
 
 
 def _map(visit: Visit, step: Step, weights: np.ndarray, part: slice, n_prompt: int) -> None:
@@ -125,7 +129,7 @@ def _map(visit: Visit, step: Step, weights: np.ndarray, part: slice, n_prompt: i
         figure.add_hline(y=n_prompt - 0.5 - part.start, line=line)
         figure.add_vline(x=n_prompt - 0.5 - part.start, line=line)
     table = partial(map_table, weights, allowed, tokens[part], tokens[part])
-    draw(figure, "generate-map", f"{visit.name} {visit.info.name} generated", table)
+    draw(figure, "generate-map", f"{visit.name} {visit.info.name} generated", table, about=_facts(visit))
     said = say("steps", "whole", n=len(tokens), n_prompt=n_prompt, n_new=len(tokens) - n_prompt)
     if part.start:
         said += " " + say("steps", "part", first=part.start, last=part.stop - 1, n=len(tokens))
@@ -155,7 +159,8 @@ def _cache(visit: Visit, steps: Sequence[Step]) -> None:
                 title=f"{'Keys' if name == 'K' else 'Values'} of layer {visit.layer}",
                 theme=visit.theme,
             )
-            draw(figure, f"cache-{name}", f"cache {name} layer {visit.layer}", partial(_table, bands, labels, sizes))
+            table = partial(_table, bands, labels, sizes)
+            draw(figure, f"cache-{name}", f"cache {name} layer {visit.layer}", table, about=_facts(visit))
     if n_old:
         st.caption(_old_part(steps, n_old))
 

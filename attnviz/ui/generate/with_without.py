@@ -13,6 +13,7 @@ from attnviz.figures import Curve, cost_curves, quantity
 from attnviz.ui import cache, state
 from attnviz.ui.charts import draw
 from attnviz.ui.controls import as_sentence, plain
+from attnviz.ui.facts import OF_NOTHING, of_model
 from attnviz.ui.generate.measuring import LENGTHS, N_STEPS, Measuring, lengths_within
 from attnviz.ui.generate.texts import say
 from attnviz.ui.visit import Visit
@@ -117,7 +118,8 @@ def _seconds(visit: Visit, found: tuple[BothWays, ...]) -> None:
         theme=visit.theme,
     )
     table = {"tokens": n_tokens, "with the cache, s": cached, "without, s": plain}
-    draw(figure, "both-seconds", f"with and without cache {visit.info.name}", partial(dict, table))
+    name = f"with and without cache {visit.info.name}"
+    draw(figure, "both-seconds", name, partial(dict, table), about=of_model(visit))
     if len(found) > 1:
         grew = {"cached": cached[-1] / cached[0], "plain": plain[-1] / plain[0]}
         st.markdown(say("both", "grew", first=n_tokens[0], last=n_tokens[-1], **grew))
@@ -145,7 +147,8 @@ def _formula(visit: Visit, shape: Shape) -> None:
         title="By formula: attention and the weights apart",
         theme=visit.theme,
     )
-    draw(figure, "both-formula", f"multiply-adds of a step {visit.info.name}", partial(dict, table))
+    name = f"multiply-adds of a step {visit.info.name}"
+    draw(figure, "both-formula", name, partial(dict, table), about=OF_NOTHING)
 
 
 def _eye(shape: Shape) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from attnviz.models.blas import half_the_cores
+from attnviz.core.threads import half_the_cores
 from attnviz.models.residual import direct_logits, head_write, hidden_states, next_logits
 from attnviz.models.scratch import Model
 from attnviz.ui import cache

@@ -18,11 +18,12 @@ from attnviz.core.change import (
 )
 from attnviz.core.naive import masked_softmax
 from attnviz.core.switches import Switches
+from attnviz.core.threads import half_the_cores
 from attnviz.core.trace import Token, Trace
 from attnviz.figures import component_map, head_map
-from attnviz.models.blas import half_the_cores
 from attnviz.ui import cache, charts
 from attnviz.ui.controls import as_sentence, plain
+from attnviz.ui.facts import OF_NOTHING, at_rest
 from attnviz.ui.lesson.frame import Step, awaited, folded, guess
 from attnviz.ui.lesson.numbers import MOST_TOKENS, numbers_row
 from attnviz.ui.visit import Visit
@@ -97,7 +98,7 @@ def _random_maps(visit: Visit, found: TokenChange, name: str, signs: Sequence[st
         height=430,
     )
     table = {"query": tokens, **{f"key {key}": found.weights[0][:, key].round(6) for key in range(len(tokens))}}
-    charts.draw(figure, f"mask-weights-{name.split()[0]}", f"weights {name}", partial(dict, table))
+    charts.draw(figure, f"mask-weights-{name.split()[0]}", f"weights {name}", partial(dict, table), about=OF_NOTHING)
     difference = (found.output_after - found.output)[:, :MOST_COMPONENTS]
     figure = component_map(
         difference,
@@ -108,7 +109,8 @@ def _random_maps(visit: Visit, found: TokenChange, name: str, signs: Sequence[st
         theme=visit.theme,
     )
     table = {"token": tokens, "largest change": row_changes(found.output, found.output_after), "row": signs}
-    charts.draw(figure, f"mask-change-{name.split()[0]}", f"change of the output {name}", partial(dict, table))
+    title = f"change of the output {name}"
+    charts.draw(figure, f"mask-change-{name.split()[0]}", title, partial(dict, table), about=OF_NOTHING)
 
 
 def _swap_box() -> None:
@@ -250,7 +252,8 @@ def _difference(
         height=HEIGHT,
     )
     table = {"query": queries, "largest change": row_changes(before, after), "row": signs}
-    charts.draw(figure, f"mask-real-{name.split()[0]}", f"change {visit.name} {name}", partial(dict, table))
+    title = f"change {visit.name} {name}"
+    charts.draw(figure, f"mask-real-{name.split()[0]}", title, partial(dict, table), about=at_rest(visit))
 
 
 def _stand_ins(step: Step) -> None:

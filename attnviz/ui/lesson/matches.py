@@ -101,7 +101,8 @@ def _map(visit: Visit, numbers: Numbers, apart: NDArray[np.floating]) -> None:
     )
     name = f"NumPy minus PyTorch {numbers.name}"
     columns = {token.label + f" ({token.index})": [_tiny(x) for x in apart[:, i]] for i, token in enumerate(keys)}
-    charts.draw(figure, "lesson-apart", name, lambda: {"query": [token.label for token in queries], **columns})
+    table = {"query": [token.label for token in queries], **columns}
+    charts.draw(figure, "lesson-apart", name, lambda: table, about=numbers.about)
 
 
 def _whole_model(visit: Visit, step: Step) -> None:

@@ -13,6 +13,7 @@ from attnviz.core.random_head import random_qkv
 from attnviz.core.trace import Token, Trace
 from attnviz.ui.controls import head, plain
 from attnviz.ui.examples import example_of
+from attnviz.ui.facts import OF_NOTHING, Facts, of_head
 from attnviz.ui.visit import Visit
 
 MOST_TOKENS = 48  # tokens a side that a step draws
@@ -47,6 +48,11 @@ class Numbers:
     layer: int = 0
     head: int = 0
     part: str = ""
+
+    @property
+    def about(self) -> Facts:
+        """What is true of these numbers, for files."""
+        return OF_NOTHING if self.trace is None else of_head(self.trace, self.name, self.part)
 
     @property
     def query_labels(self) -> list[str]:

@@ -20,6 +20,7 @@ from attnviz.figures.theme import number, theme_of
 from attnviz.ui import cache, charts
 from attnviz.ui.charts import heads_table, map_table
 from attnviz.ui.controls import as_sentence
+from attnviz.ui.facts import at_rest, of_text
 from attnviz.ui.lesson.engine import numpy_model
 from attnviz.ui.lesson.frame import Step, awaited, folded, guess
 from attnviz.ui.lesson.numbers import MOST_TOKENS, Numbers, numbers_row, pick
@@ -164,6 +165,7 @@ def _curve(visit: Visit, numbers: Numbers, theta: float, ends: tuple[float, floa
         f"lesson-distance-{key}",
         f"score over distance {numbers.name}",
         lambda: {"distance": np.arange(len(pair)), "this pair": pair, "mean of all pairs": others.mean(axis=1)},
+        about=numbers.about,
     )
 
 
@@ -212,14 +214,14 @@ def _shuffle_part(visit: Visit, step: Step, told: bool) -> None:
         return
     left, right = st.columns([7, 3], gap="medium")
     with left:
-        _lead_map(visit, step, lead, layers)
+        _lead_map(visit, step, lead, layers, shuffled.trace.text)
     with right:
         _extremes(step, layers, lead)
     st.caption(step.say("measure"))
     _two_maps(visit, step, shuffled)
 
 
-def _lead_map(visit: Visit, step: Step, lead: NDArray[np.float64], layers: Sequence[int]) -> None:
+def _lead_map(visit: Visit, step: Step, lead: NDArray[np.float64], layers: Sequence[int], text: str) -> None:
     """Draw for each head whether it followed positions or words, with a cross where it rests."""
     figure = layers_by_heads(
         lead,
@@ -236,7 +238,9 @@ def _lead_map(visit: Visit, step: Step, lead: NDArray[np.float64], layers: Seque
     resting = [(head, row) for row, head in np.argwhere(np.isnan(lead)).tolist()]  # heads run down, layers across
     if resting:
         figure.layout.shapes += (crosses(resting, theme_of(visit.theme).hatch),)
-    charts.draw(figure, "lesson-shuffled", f"shuffled {visit.info.name}", lambda: heads_table(lead, layers))
+    about = dict(at_rest(visit)) | {"shuffled_text": text}
+    table = partial(heads_table, lead, layers)
+    charts.draw(figure, "lesson-shuffled", f"shuffled {visit.info.name}", table, about=about)
     if resting:
         st.caption(step.say("crosses", n=len(resting)))
 
@@ -280,7 +284,8 @@ def _map(visit: Visit, trace: Trace, title: str) -> None:
         weights, labels, labels, allowed=allowed, title=f"{visit.name}, {title}", theme=visit.theme, height=480
     )
     name = f"{visit.name} {title}"
-    charts.draw(figure, f"lesson-map-{title}", name, lambda: map_table(weights, allowed, tokens, tokens))
+    table = partial(map_table, weights, allowed, tokens, tokens)
+    charts.draw(figure, f"lesson-map-{title}", name, table, about=of_text(visit, trace))
 
 
 def _counts(shuffled: Shuffled) -> dict[str, int]:

@@ -68,7 +68,8 @@ def _vectors(visit: Visit, numbers: Numbers, title: str, values: NDArray[np.floa
         theme=visit.theme,
     )
     name = title.lower()
-    charts.draw(figure, f"roles-{name}", f"{name} {numbers.name}", partial(vectors_table, values[part], labels[part]))
+    table = partial(vectors_table, values[part], labels[part])
+    charts.draw(figure, f"roles-{name}", f"{name} {numbers.name}", table, about=numbers.about)
 
 
 def vectors_table(values: NDArray[np.floating], labels) -> Columns:

@@ -21,10 +21,11 @@ from attnviz.core.scaling import (
     row_spread,
     scaling_curves,
 )
+from attnviz.core.threads import half_the_cores
 from attnviz.figures import Line, gradient_histogram, saturation_histogram, score_histogram, share_curves
-from attnviz.models.blas import half_the_cores
 from attnviz.ui import cache, charts
 from attnviz.ui.controls import head, plain
+from attnviz.ui.facts import OF_NOTHING, Facts, at_rest
 from attnviz.ui.lesson.frame import Step, folded, guess, in_powers
 from attnviz.ui.lesson.numbers import random_boxes, real_numbers
 from attnviz.ui.lesson.trail import trail
@@ -144,7 +145,7 @@ def _scores(
             )
             table = {"from": (edges * factor)[:-1].round(4), "to": (edges * factor)[1:].round(4), "scores": counts}
             place = f"{key}-{'without' if second else 'with'}"
-            charts.draw(figure, f"scores-{place}", f"scores {place}", partial(dict, table))
+            charts.draw(figure, f"scores-{place}", f"scores {place}", partial(dict, table), about=_facts(visit, key))
 
 
 def _densities(d: int, factor: float) -> list[tuple[str, np.ndarray, np.ndarray]]:
@@ -175,7 +176,8 @@ def _sharpness(visit: Visit, found: Scaling, names: tuple[str, str], key: str) -
             theme=visit.theme,
             height=HEIGHT,
         )
-        charts.draw(figure, f"maxima-{key}", f"row maxima {key}", partial(_histogram_table, a, b, names))
+        table = partial(_histogram_table, a, b, names)
+        charts.draw(figure, f"maxima-{key}", f"row maxima {key}", table, about=_facts(visit, key))
     with right:
         figure = gradient_histogram(
             c.counts,
@@ -189,7 +191,12 @@ def _sharpness(visit: Visit, found: Scaling, names: tuple[str, str], key: str) -
             theme=visit.theme,
             height=HEIGHT,
         )
-        charts.draw(figure, f"gradient-{key}", f"gradient {key}", partial(_histogram_table, c, d, names))
+        table = partial(_histogram_table, c, d, names)
+        charts.draw(figure, f"gradient-{key}", f"gradient {key}", table, about=_facts(visit, key))
+
+
+def _facts(visit: Visit, key: str) -> Facts:
+    return at_rest(visit) if key == "real" else OF_NOTHING
 
 
 def _histogram_table(a: Histogram, b: Histogram, names: tuple[str, str]) -> charts.Columns:
@@ -246,6 +253,7 @@ def _curves(visit: Visit, step: Step) -> None:
                 f"curves-{name}",
                 name,
                 partial(dict, columns),
+                about=OF_NOTHING,
             )
     st.caption(step.say("curves"))
 

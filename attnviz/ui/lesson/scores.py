@@ -74,6 +74,7 @@ def _map(visit: Visit, numbers: Numbers) -> None:
         "lesson-scores",
         f"scores {numbers.name}",
         lambda: map_table(scores, allowed, queries, keys),
+        about=numbers.about,
     )
     cell_picker("lesson-scores", part.start, on_pick=pick, key="pick-score")
 
@@ -97,6 +98,7 @@ def _products(visit: Visit, numbers: Numbers, products: np.ndarray, few: np.ndar
             "k": numbers.k[numbers.cell[1]],
             "product": products,
         },
+        about=numbers.about,
     )
 
 

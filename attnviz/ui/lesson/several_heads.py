@@ -12,6 +12,7 @@ from attnviz.figures import component_bars, head_map, layer_overview
 from attnviz.figures.theme import number
 from attnviz.ui import cache, charts
 from attnviz.ui.charts import map_table
+from attnviz.ui.facts import OF_NOTHING
 from attnviz.ui.lesson.engine import stream
 from attnviz.ui.lesson.frame import Step, folded, guess
 from attnviz.ui.lesson.numbers import Numbers, numbers_row
@@ -58,7 +59,7 @@ def _random(visit: Visit, step: Step, n_heads: int) -> None:
     labels = [f"token {index}" for index in range(n_tokens)]
     table = {"head": np.repeat(np.arange(n_heads), n_tokens), "query": labels * n_heads}
     keys = {label: weights[..., index].ravel().round(4) for index, label in enumerate(labels)}
-    charts.draw(figure, "lesson-heads", "random heads", lambda: table | keys)
+    charts.draw(figure, "lesson-heads", "random heads", lambda: table | keys, about=OF_NOTHING)
     st.markdown(_cost_table(step, n_tokens, width, n_heads))
     st.caption(step.say("cost"))
 
@@ -150,7 +151,8 @@ def _map(visit: Visit, numbers: Numbers, weights: NDArray[np.float32], head: int
     )
     side = "one" if head == visit.head else "other"
     table = partial(map_table, drawn, allowed, queries, keys)
-    charts.draw(figure, f"lesson-head-{side}", f"L{visit.layer} H{head} {visit.info.name}", table)
+    name = f"L{visit.layer} H{head} {visit.info.name}"
+    charts.draw(figure, f"lesson-head-{side}", name, table, about=numbers.about)
 
 
 def _writes(visit: Visit, step: Step, numbers: Numbers, weights: NDArray[np.float32]) -> None:
@@ -187,6 +189,5 @@ def _writes(visit: Visit, step: Step, numbers: Numbers, weights: NDArray[np.floa
         theme=visit.theme,
         height=330,
     )
-    charts.draw(
-        figure, "lesson-writes", f"writes layer {visit.layer}", lambda: {"head": np.arange(n_heads), "size": sizes}
-    )
+    table = {"head": np.arange(n_heads), "size": sizes}
+    charts.draw(figure, "lesson-writes", f"writes layer {visit.layer}", lambda: table, about=numbers.about)

@@ -87,7 +87,7 @@ def _row(visit: Visit, numbers: Numbers, weights: NDArray[np.floating], heat: fl
         "weight": numbers.weights[row][shown],
         f"temperature {heat:g}": weights[row][shown],
     }
-    charts.draw(figure, "softmax-row", f"row {numbers.name}", partial(dict, table))
+    charts.draw(figure, "softmax-row", f"row {numbers.name}", partial(dict, table), about=numbers.about)
 
 
 def _answers(step: Step, numbers: Numbers, weights: NDArray[np.floating], heat: float) -> None:
@@ -107,7 +107,7 @@ def _sums(visit: Visit, step: Step, numbers: Numbers, weights: NDArray[np.floati
     labels = numbers.key_labels[shown]
     figure = sum_bars(rows, columns, labels, start=shown.start, theme=visit.theme)
     table = {"token": labels, "its row": rows, "its column": columns}
-    charts.draw(figure, "softmax-sums", f"sums {numbers.name}", partial(dict, table))
+    charts.draw(figure, "softmax-sums", f"sums {numbers.name}", partial(dict, table), about=numbers.about)
     if float(rows.max()) < 0.999:
         st.caption(step.say("sinks", n=len(rows), total=float(columns.sum())))
 

@@ -101,7 +101,7 @@ def _shares(visit: Visit, numbers: Numbers, weights, parts, shown: bool) -> None
     )
     columns = {"key": labels, "weight": weights[keys], "size of value": np.linalg.norm(numbers.v[keys], axis=1)}
     columns |= {"share": shares[keys]} if shown else {}
-    charts.draw(figure, "lesson-shares", f"shares {numbers.name}", partial(dict, columns))
+    charts.draw(figure, "lesson-shares", f"shares {numbers.name}", partial(dict, columns), about=numbers.about)
 
 
 def _stack(visit: Visit, numbers: Numbers, parts: NDArray[np.floating]) -> None:
@@ -120,7 +120,8 @@ def _stack(visit: Visit, numbers: Numbers, parts: NDArray[np.floating]) -> None:
         theme=visit.theme,
         height=HEIGHT if len(labels) < 20 else None,
     )
-    charts.draw(figure, "lesson-stack", f"stack {numbers.name}", lambda: vectors_table(rows, labels))
+    table = partial(vectors_table, rows, labels)
+    charts.draw(figure, "lesson-stack", f"stack {numbers.name}", table, about=numbers.about)
 
 
 def _stream(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDArray[np.floating]) -> None:
@@ -162,7 +163,7 @@ def _sizes_and_likeness(
             height=330,
         )
         table = {"vector": list(sizes), "size": list(sizes.values())}
-        charts.draw(figure, "lesson-sizes", f"sizes {numbers.name}", lambda: table)
+        charts.draw(figure, "lesson-sizes", f"sizes {numbers.name}", lambda: table, about=numbers.about)
     with right:
         figure = component_bars(
             likeness,
@@ -175,7 +176,7 @@ def _sizes_and_likeness(
             height=330,
         )
         columns = {"entering layer": np.arange(len(likeness)), "cosine": likeness}
-        charts.draw(figure, "lesson-likeness", f"likeness {numbers.name}", lambda: columns)
+        charts.draw(figure, "lesson-likeness", f"likeness {numbers.name}", lambda: columns, about=numbers.about)
     st.caption(step.say("likeness", layer=at, likeness=number(round(float(likeness[at]), 2))))
     entering = flow.states[at]
     together = {"entering": _size(entering), "written": _size(written), "both": _size(entering + written)}
@@ -213,7 +214,7 @@ def _next_word(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: 
         theme=visit.theme,
     )
     columns = {"next word": labels, "probability": chances, "added by the head": votes, "by the followed cell": cell}
-    charts.draw(figure, "lesson-votes", f"votes {numbers.name}", lambda: columns)
+    charts.draw(figure, "lesson-votes", f"votes {numbers.name}", lambda: columns, about=numbers.about)
     st.caption(step.say("direct"))
 
 

@@ -12,6 +12,7 @@ from attnviz.models.boards import scan_boards
 from attnviz.ui import cache
 from attnviz.ui.charts import draw
 from attnviz.ui.controls import plain
+from attnviz.ui.facts import of_model
 from attnviz.ui.pronouns import job
 from attnviz.ui.pronouns.heads import board_of, reference_is_shown, shipped_boards
 from attnviz.ui.pronouns.maps import head_buttons, heads_map
@@ -116,6 +117,7 @@ def _rates(visit: Visit, board: Board) -> None:
         "rates",
         f"rates {board.model} {board.lang}",
         lambda: dict(zip(names, zip(*rows, strict=True), strict=True)),
+        about=of_model(visit),
     )
 
 
@@ -152,6 +154,7 @@ def _accuracy_map(visit: Visit, board: Board) -> None:
         how_to_read=f"Each cell is a head: purple ones are right more often than chance ({chance:.0%}), orange ones "
         "less often. The best cell is lucky: many were compared.",
         table=board.scores.accuracy,
+        about=of_model(visit),
     )
 
 
@@ -177,6 +180,7 @@ def _kinds(visit: Visit, board: Board, beside: list[Board]) -> None:
         "kinds",
         f"kinds {board.model} {board.lang}",
         lambda: dict(zip(names, zip(*rows, strict=True), strict=True)),
+        about=of_model(visit),
     )
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from attnviz.figures import layers_by_heads
 from attnviz.ui.charts import draw, heads_table
 from attnviz.ui.components.cell_picker import cell_picker
+from attnviz.ui.facts import Facts
 from attnviz.ui.visit import Visit, choose_head
 
 FLAT = 330  # px of a map with many layers and few heads, whose cells are small
@@ -22,6 +23,7 @@ def heads_map(
     *,
     bar_title: str,
     how_to_read: str,
+    about: Facts,
     value_range: tuple[float, float] | None = None,
     table: NDArray | None = None,
 ) -> None:
@@ -34,6 +36,7 @@ def heads_map(
         layers: their numbers.
         bar_title: what the colours measure.
         how_to_read: one sentence.
+        about: what is true of the numbers, for the files.
         value_range: of the colours; None: as far below 0 as above.
         table: (layers, heads) numbers for the table, if it lists others than the map.
     """
@@ -49,7 +52,7 @@ def heads_map(
         height=FLAT if len(layers) > 2 * values.shape[1] else None,
     )
     numbers = values if table is None else table
-    draw(figure, key, f"{key} {visit.info.name}", lambda: heads_table(numbers, layers))
+    draw(figure, key, f"{key} {visit.info.name}", lambda: heads_table(numbers, layers), about=about)
     cell_picker(key, 0, on_pick=partial(_pick, tuple(layers)), key=f"pick-{key}")
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from attnviz.core.attention import softmax
 from attnviz.core.battery import battery_texts
 from attnviz.core.one_sentence import clearest
+from attnviz.core.trace import Trace
 from attnviz.core.verdict import verdict
 from attnviz.figures import labelled_bars
 from attnviz.models.effects import Direct, all_effects, direct_effects, logits_without, next_word_token, reference_means
@@ -18,6 +19,7 @@ from attnviz.models.tokens import tokenize
 from attnviz.ui import cache
 from attnviz.ui.charts import draw
 from attnviz.ui.controls import as_sentence, plain
+from attnviz.ui.facts import of_text
 from attnviz.ui.lesson.engine import MOST_TOKENS, numpy_model
 from attnviz.ui.pronouns import job
 from attnviz.ui.pronouns.examples import Example, example_named, take
@@ -36,7 +38,7 @@ class Duel:
     Attributes:
         words: as typed; `pair`: the first token of each.
         ids: of the text's tokens; `key`: what results are kept under.
-        logits: of a pass with every head on.
+        logits: of a pass with every head on; `trace`: of the text.
     """
 
     model: Model
@@ -45,6 +47,7 @@ class Duel:
     ids: list[int]
     key: tuple
     logits: NDArray[np.float32]
+    trace: Trace
 
     @property
     def lead(self) -> float:
@@ -126,7 +129,7 @@ def _duel(visit: Visit, question: Question, model: Model, words: tuple[str, str]
     ids = [token.id for token in question.trace.tokens]
     key = ("duel", visit.choice.name, visit.choice.revision, tuple(ids), pair)
     logits = cache.results().get(key, lambda: logits_without(model, ids, []))
-    duel = Duel(model, words, pair, ids, key, logits)
+    duel = Duel(model, words, pair, ids, key, logits, question.trace)
     _say_chances(duel, found, question.trace.tokens[-1].label)
     return duel
 
@@ -242,7 +245,9 @@ def _effects(visit: Visit, duel: Duel, instead: str, layer: NDArray[np.float64])
             theme=visit.theme,
         )
         heads = [f"H{head}" for head in range(len(layer))]
-        draw(figure, "layer-effects", f"effects layer {visit.layer}", partial(dict, {"head": heads, "change": layer}))
+        table = partial(dict, {"head": heads, "change": layer})
+        about = of_text(visit, duel.trace)
+        draw(figure, "layer-effects", f"effects layer {visit.layer}", table, about=about)
         work = partial(_all_effects, duel, _means(visit, duel, instead))
         begin = {"on_click": job.start, "args": ("switching", wanted, work)}
         st.button("Switch off every head, one after another", key="switch-off-all", **begin)
@@ -263,6 +268,7 @@ def _all_effects(duel: Duel, means: NDArray | None, say: job.Say) -> NDArray[np.
 
 def _map(visit: Visit, duel: Duel, values: NDArray[np.float64], key: str) -> None:
     read = f"Each cell is a head: purple for “{duel.words[0]}”, orange for “{duel.words[1]}”."
-    heads_map(visit, f"{key}-map", values, range(len(values)), bar_title="logits", how_to_read=read)
+    about = of_text(visit, duel.trace)
+    heads_map(visit, f"{key}-map", values, range(len(values)), bar_title="logits", how_to_read=read, about=about)
     largest = clearest(np.abs(values), range(len(values)), N_LARGEST)
     head_buttons(key, ((layer, head, signed(values[layer, head])) for layer, head, _ in largest))

@@ -9,6 +9,7 @@ from attnviz.core.mentions import align_words, changed_words, swap_pronoun
 from attnviz.figures import labelled_bars
 from attnviz.ui.charts import draw
 from attnviz.ui.controls import as_sentence, plain
+from attnviz.ui.facts import of_text
 from attnviz.ui.pronouns.picture import arcs, word_weights
 from attnviz.ui.pronouns.question import Question, ask_about
 from attnviz.ui.visit import Visit
@@ -131,4 +132,5 @@ def _difference(visit: Visit, question: Question, other: Question) -> None:
     )
     first = [float(one[word]) for word in words]
     table = {"word": names, "first sentence": first, "other sentence": [float(two[there[word]]) for word in words]}
-    draw(figure, "pair-difference", f"pair {visit.name} {visit.info.name}", partial(dict, table))
+    about = dict(of_text(visit, question.trace)) | {"other_text": other.trace.text}
+    draw(figure, "pair-difference", f"pair {visit.name} {visit.info.name}", partial(dict, table), about=about)

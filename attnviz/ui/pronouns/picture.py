@@ -15,6 +15,7 @@ from attnviz.ui.charts import draw
 from attnviz.ui.components.save_picture import save_picture
 from attnviz.ui.components.sentence_arcs import sentence_arcs
 from attnviz.ui.controls import plain
+from attnviz.ui.facts import of_text
 from attnviz.ui.pronouns.examples import example_caption
 from attnviz.ui.pronouns.heads import (
     board_for,
@@ -160,7 +161,8 @@ def _bars(visit: Visit, question: Question) -> None:
         rows, question.names, answer=question.answer, rules=_rules(question), title="", theme=visit.theme
     )
     st.markdown("#### What heads say, and what three rules say that look at nothing")
-    draw(figure, "candidates", f"candidates {visit.info.name}", partial(_bars_table, question, rows))
+    table, about = partial(_bars_table, question, rows), of_text(visit, question.trace)
+    draw(figure, "candidates", f"candidates {visit.info.name}", table, about=about)
     head_buttons("named", ((head.layer, head.head, "") for head in heads))
     _warn(visit, question)
 
@@ -222,6 +224,7 @@ def _all_heads(visit: Visit, question: Question) -> None:
         value_range=(-1.0, 1.0),
         how_to_read=f"Each cell is a head: a purple one gives “{answer}” more weight than any other candidate, "
         "an orange one less.",
+        about=of_text(visit, question.trace),
     )
     st.markdown("The heads that see it most clearly")
     best = clearest(values, layers, N_CLEAREST)
