@@ -79,7 +79,7 @@ def generated(model: Any, ids: list[int], *, cache: bool) -> list[int] | str:
             made = model.generate(input_ids=read, attention_mask=torch.ones_like(read), **options)
     except Exception as error:  # as above
         return f"{type(error).__name__}: {error}".splitlines()[0][:100]
-    return made[0, len(ids) :].tolist()
+    return made[0, len(ids) :].tolist() if made.dim() == 2 else f"it makes {tuple(made.shape)} numbers, not tokens"
 
 
 def _ends(model: Any) -> set[int]:

@@ -28,6 +28,7 @@ class Row:
         switches: switch -> "acts", "refused: ..." or what is wrong.
         tokens: 16 greedy ones, by "cached", "uncached", "plain" (transformers without a cache) and "generate".
         cached_difference: largest, of the last step's weights with a cache from those without.
+        scratch: what the engine "numpy" makes of it: "refused: ...", or "read" with the largest difference from eager.
     """
 
     model_type: str
@@ -43,11 +44,14 @@ class Row:
     switches: dict[str, str] = field(default_factory=dict)
     tokens: dict[str, Any] = field(default_factory=dict)
     cached_difference: float | None = None
+    scratch: str = ""
+    scratch_difference: float | None = None
     seconds: float = 0.0
 
 
 def fill(row: Row, folder: Path) -> Row:
     """Look at the model of a folder and write into the row what came."""
+    _from_scratch(row, folder)
     engine = _asked(row, lambda: attnviz.load(str(folder)))
     if engine is None:
         return row
@@ -69,6 +73,20 @@ def fill(row: Row, folder: Path) -> Row:
         row.oracle = str(error)
     _generate(row, engine, own, [token.id for token in trace.tokens])
     return row
+
+
+def _from_scratch(row: Row, folder: Path) -> None:
+    """Ask the other engine, which computes everything itself and refuses most architectures."""
+    try:
+        trace = attnviz.load(str(folder), engine="numpy").trace(TEXT)
+        row.scratch = "read"
+        row.scratch_difference = difference(trace, oracle.eager(folder, row.class_name))
+    except ValueError as error:
+        row.scratch = f"refused: {error}"
+    except oracle.NoOracle as error:
+        row.scratch = f"read, and transformers alone says nothing: {error}"
+    except Exception as error:  # whatever it is, it is the finding
+        row.scratch = _end_of(error)
 
 
 def _asked(row: Row, ask: Callable[[], Any]) -> Any:
