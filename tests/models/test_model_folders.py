@@ -216,6 +216,12 @@ def test_a_configuration_of_another_model(settings, engine, llama):
     refusal(configure(llama, **settings), engine)
 
 
+def test_numbers_that_would_take_for_ever(intact, tmp_path):
+    for name, wrong in (("t5", "num_decoder_layers"), ("mixtral", "num_local_experts"), ("gpt2", "n_layer")):
+        folder = shutil.copytree(intact(name)[0], tmp_path / name)
+        assert wrong in refusal(configure(folder, **{wrong: 10**9}))
+
+
 # Which files are the model
 
 
