@@ -72,7 +72,7 @@ def read_config(checkpoint: Checkpoint, title: str) -> Any:
         code = ", and the code of its own that it brings (auto_map) is left out" if raw.get("auto_map") else ""
         raise ValueError(f"{_bad_config(raw, title, error)}{code}") from error
     named = raw.get("architectures")
-    known = [name for name in named if name in dir(transformers)] if isinstance(named, list) else []
+    known = [name for name in named if name in transformers.__all__] if isinstance(named, list) else []
     config.architectures = known or None
     return config
 
