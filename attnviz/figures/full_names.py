@@ -15,7 +15,7 @@ from attnviz.figures.theme import Settings, escape
 
 __all__ = ["named_in_full", "unseen_names"]
 
-# The place is given as y0 or x0: plotly puts an array of one category at the first category, whichever it names.
+# The place is given as y0 or x0, counted in categories: plotly puts an array of one category at the first of the axis.
 UNSEEN: Settings = {"opacity": 0, "showscale": False, "colorscale": [[0, "#000"], [1, "#000"]], "hoverongaps": False}
 
 
@@ -65,11 +65,11 @@ def _row(drawn: go.Heatmap, values: NDArray[np.float32], name: str, row: int, co
     texts: Settings = {}
     if columns:
         said, texts = said.replace("%{x}", "%{text}"), {"text": [[escape(label) for label in columns]]}
-    place = {"x": drawn.x, "y0": int(drawn.y[row]), "dy": 1, "z": values[row : row + 1]}
+    place = {"x": drawn.x, "y0": row, "dy": 1, "z": values[row : row + 1]}
     return go.Heatmap(meta=[escape(name)], hovertemplate=said, **place, **texts, **UNSEEN)
 
 
 def _column(drawn: go.Heatmap, values: NDArray[np.float32], name: str, column: int) -> go.Heatmap:
     said = drawn.hovertemplate.replace("%{x}", "%{meta[0]}")
-    place = {"x0": int(drawn.x[column]), "dx": 1, "y": drawn.y, "z": values[:, column : column + 1]}
+    place = {"x0": column, "dx": 1, "y": drawn.y, "z": values[:, column : column + 1]}
     return go.Heatmap(meta=[escape(name)], hovertemplate=said, **place, **UNSEEN)
