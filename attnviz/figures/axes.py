@@ -43,6 +43,15 @@ def token_axis(labels: Sequence[str], *, start: int = 0, title: str, max_labels:
     return axis if max_labels is None else axis | {"nticks": max_labels}
 
 
+def is_shortened(label: str) -> bool:
+    """Return whether an axis prints only a part of a label.
+
+    >>> is_shortened("cat"), is_shortened("=" * 64)
+    (False, True)
+    """
+    return shorten(label) != label
+
+
 def square_cells(horizontal: Settings, vertical: Settings) -> Settings:
     """Return both axes as layout settings: first row on top, cells square, the map in the upper left of its room."""
     frame = {"constrain": "domain", "showline": True, "mirror": True}

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from attnviz.figures.axes import positions, token_axis
 from attnviz.figures.colour import sequential
+from attnviz.figures.full_names import unseen_names
 from attnviz.figures.heatmap import MAX_SIDE
 from attnviz.figures.theme import Settings, colour_bar, escape, finish, number, theme_of
 
@@ -70,6 +71,7 @@ def cache_bands(
             hovertemplate=f"%{{y}}, %{{x}} (%{{x:d}}): {escape(bar_title)} %{{z:.3~g}}<extra></extra>",
         )
     )
+    figure.add_traces(unseen_names(figure.data[0], values, columns=labels))
     layout: Settings = {
         "xaxis": token_axis(labels, start=start, title="token") | {"autotickangles": [0, -60], "fixedrange": True},
         "yaxis": token_axis(bands, title="") | {"range": [len(bands) - 0.5, -0.5], "fixedrange": True, "ticks": ""},

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.figures.axes import positions, token_axis
+from attnviz.figures.full_names import named_in_full
 from attnviz.figures.heatmap import KEY_AXIS, MAX_SIDE
 from attnviz.figures.theme import Settings, Theme, check_names, escape, finish, number, theme_of
 
@@ -120,7 +121,7 @@ def row_bars(
     look = theme_of(theme)
     figure = go.Figure(
         [
-            _key_bars(row, visible, key_start, name, marker)
+            _key_bars(row, visible, key_labels, key_start, name, marker)
             for row, name, marker in zip(rows, names, _markers(look), strict=False)
         ]
     )
@@ -182,19 +183,25 @@ def _candidate_bars(candidates: dict[Named, float], rows: Sequence[Named], name:
         cliponaxis=False,
         name=escape(name),
         marker=marker,
-        hovertemplate=f"%{{y}}: %{{text}}, {escape(name)}<extra></extra>",
+        **named_in_full(f"%{{y}}: %{{text}}, {escape(name)}<extra></extra>", [rows[row][0] for row in drawn], "y"),
     )
 
 
 def _key_bars(
-    row: NDArray[np.float32], visible: NDArray[np.bool_], key_start: int, name: str, marker: Settings
+    row: NDArray[np.float32],
+    visible: NDArray[np.bool_],
+    labels: Sequence[str],
+    key_start: int,
+    name: str,
+    marker: Settings,
 ) -> go.Bar:
+    seen = [labels[key] for key in np.flatnonzero(visible)]
     return go.Bar(
         x=positions(len(row), key_start)[visible],
         y=row[visible],
         name=escape(name),
         marker=marker,
-        hovertemplate=f"%{{x}} (%{{x:d}}): %{{y:.3~g}}, {escape(name)}<extra></extra>",
+        **named_in_full(f"%{{x}} (%{{x:d}}): %{{y:.3~g}}, {escape(name)}<extra></extra>", seen, "x"),
     )
 
 

@@ -26,6 +26,7 @@ class _Bar:
     candidate: int
     weight: float
     label: str
+    in_full: str
     y: float
     is_rule: bool
 
@@ -114,6 +115,7 @@ def _placed(
 ) -> tuple[list[_Bar], list[tuple[str, float]], float]:
     """Return the bars, each group's name with its place, and where the last bar ends, in rows of bars from the top."""
     bars, headers, y = [], [], 0.0
+    short = [shorten(name, LONGEST_NAME) for name in names]
     for index, (says, given) in enumerate([*rows, *rules]):
         y += GAP if index else 0.0
         headers.append((says, y + HEADER / 2))
@@ -121,16 +123,16 @@ def _placed(
         weights = np.asarray(given, dtype=np.float64)
         for candidate in np.argsort(-weights, kind="stable").tolist():
             weight = float(weights[candidate])
-            label = _label(candidate, names, weight, answer)
-            bars.append(_Bar(says, candidate, weight, label, y + 0.5, index >= len(rows)))
+            label, in_full = (_label(candidate, each, weight, answer) for each in (short, names))
+            bars.append(_Bar(says, candidate, weight, label, in_full, y + 0.5, index >= len(rows)))
             y += 1.0
     return bars, headers, y + 0.25
 
 
 def _label(candidate: int, names: Sequence[str], weight: float, answer: int | None) -> str:
     """Return what stands beside a bar, escaped; the name alone, so that an Arabic one turns nothing around."""
-    name = escape(shorten(names[candidate], LONGEST_NAME))
-    return f"{mark(candidate)} {name} {escape(written(weight))}" + (" ✓" if candidate == answer else "")
+    right = " ✓" if candidate == answer else ""
+    return f"{mark(candidate)} {escape(names[candidate])} {escape(written(weight))}{right}"
 
 
 def _trace(bars: list[_Bar], look: Theme) -> go.Bar:
@@ -148,7 +150,7 @@ def _trace(bars: list[_Bar], look: Theme) -> go.Bar:
         textangle=0,
         constraintext="none",
         cliponaxis=False,
-        hovertext=[f"{escape(bar.says)}: {bar.label}" for bar in bars],
+        hovertext=[f"{escape(bar.says)}: {bar.in_full}" for bar in bars],
         hoverinfo="text",
     )
 

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.figures.axes import positions, token_axis
+from attnviz.figures.full_names import unseen_names
 from attnviz.figures.heatmap import MAX_SIDE, beyond, beyond_colours
 from attnviz.figures.marks import row_outline
 from attnviz.figures.theme import Settings, colour_bar, finish, number, theme_of
@@ -63,6 +64,7 @@ def component_map(
             hovertemplate="%{y} (%{y:d}), component %{x}: %{z:+.3~g}<extra></extra>",
         )
     )
+    figure.add_traces(unseen_names(figure.data[0], values, rows=labels))
     down = token_axis(labels, start=start, title=row_title)
     layout: Settings = {
         "xaxis": {"title": {"text": "component"}, "range": [-0.5, values.shape[1] - 0.5], "ticks": "outside"}

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.figures.axes import positions, square_cells, token_axis
 from attnviz.figures.colour import sequential
+from attnviz.figures.full_names import unseen_names
 from attnviz.figures.marks import Cell, crosses, frames, hatching, row_outline
 from attnviz.figures.theme import Settings, Theme, colour_bar, finish, number, theme_of
 
@@ -269,7 +270,7 @@ def _traces(drawn: _Map, look: Theme, low: float, high: float, bar: Settings) ->
     if drawn.first_is_aside:  # its own trace, so that hover still tells the true weight
         flat = {"colorscale": [[0, look.set_aside], [1, look.set_aside]], "showscale": False}
         traces.append(go.Heatmap(x=columns[:1], z=drawn.values[:, :1], **flat, **common))
-    return traces
+    return traces + unseen_names(traces[0], drawn.values, drawn.query_labels, drawn.key_labels)
 
 
 def _shapes(

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.figures.axes import positions, square_cells, token_axis
 from attnviz.figures.colour import sequential
+from attnviz.figures.full_names import unseen_names
 from attnviz.figures.heatmap import KEY_AXIS, MAX_SIDE, QUERY_AXIS, Scale
 from attnviz.figures.marks import Cell, crosses, frames, hatching
 from attnviz.figures.theme import Settings, Theme, colour_bar, escape, finish, number, theme_of
@@ -78,6 +79,7 @@ def size_map(
     if aside:  # its own trace, so that hover still tells its sizes
         flat = [[0, look.set_aside], [1, look.set_aside]]
         traces.append(go.Heatmap(x=columns[:1], z=drawn[:, :1], colorscale=flat, showscale=False, **cells))
+    traces += unseen_names(traces[0], drawn, query_labels, key_labels)
     places = [[(query - query_start, key - key_start) for query, key in cells] for cells in (marked, forbidden)]
     layout = square_cells(
         token_axis(key_labels, start=key_start, title=KEY_AXIS),

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.figures.axes import positions, token_axis
+from attnviz.figures.full_names import named_in_full
 from attnviz.figures.heatmap import MAX_SIDE
 from attnviz.figures.theme import Settings, Theme, escape, finish, number, theme_of, wrap
 
@@ -130,7 +131,7 @@ def labelled_bars(
                 textposition="outside",
                 textangle=0,
                 cliponaxis=False,
-                hovertemplate="%{y}: %{x:.4~g}<extra></extra>",
+                **named_in_full("%{y}: %{x:.4~g}<extra></extra>", [labels[i] for i in np.flatnonzero(drawn)], "y"),
             )
     down = token_axis(labels, start=start, title="")
     layout: Settings = {

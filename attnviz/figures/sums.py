@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.figures.axes import positions, token_axis
+from attnviz.figures.full_names import named_in_full
 from attnviz.figures.heatmap import MAX_SIDE
 from attnviz.figures.theme import Settings, escape, finish, number, theme_of
 
@@ -53,7 +54,7 @@ def sum_bars(
     for values, name, marker in zip(sums, names, markers, strict=True):
         hover = f"%{{x}} (%{{x:d}}): {escape(name)} sums to %{{y:.4~g}}<extra></extra>"
         place = positions(len(labels), start)
-        figure.add_bar(x=place, y=values, name=escape(name), marker=marker, hovertemplate=hover)
+        figure.add_bar(x=place, y=values, name=escape(name), marker=marker, **named_in_full(hover, labels, "x"))
     layout: Settings = {
         "barmode": "group",
         "bargap": 0.2,

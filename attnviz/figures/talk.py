@@ -79,7 +79,7 @@ def on_slide(
     notes = _one_line(figure.layout.title.subtitle.text)
     light = f'<span style="font-weight:400">{"&#160; " if title else ""}{notes}</span>' if notes else ""
     heading = {"text": title + light, "pad": {"t": 4}, "subtitle": {"text": ""}}
-    has_legend = figure.layout.showlegend is not False and len(figure.data) > 1
+    has_legend = figure.layout.showlegend is not False and sum(trace.type != "heatmap" for trace in figure.data) > 1
     top = 1.35 * (size + 3) * bool(title or notes) + 2.2 * size * has_legend
     figure.update_layout(width=width, height=height, title=heading, margin_t=round(top) + 14)
     if labels:

@@ -21,7 +21,7 @@ from attnviz.models.scratch_cache import Cache, run_new
 from attnviz.models.scratch_weights import CLASSES, build_and_note, readers_of
 from attnviz.models.texts import NEVER_SCALES
 from attnviz.models.tokens import describe_tokenizer
-from attnviz.models.weight_files import Checkpoint, generation_settings
+from attnviz.models.weight_files import Checkpoint, settings_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ def numpy_engine(
 
 def _ends(config: Any, weights: Any, title: str) -> frozenset[int]:
     """Return the ids that end a text, where transformers looks for them too."""
-    said = generation_settings(weights.folder, title) if isinstance(weights, Checkpoint) else None
+    said = settings_in(weights.folder, "generation_config.json", title) if isinstance(weights, Checkpoint) else None
     return end_ids(getattr(config, "eos_token_id", None) if said is None else said.get("eos_token_id"))
 
 

@@ -4,9 +4,11 @@ No pickle is read and no code from a model's folder is run: transformers is hand
 """
 
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -26,10 +28,12 @@ from attnviz.models.weight_checks import (
     refuse_missing,
     unused_notes,
 )
-from attnviz.models.weight_files import Checkpoint, generation_settings, raw_config
+from attnviz.models.weight_files import Checkpoint, raw_config, settings_in
 
 HEADS = ("CausalLM", "Seq2SeqLM", "ImageTextToText", "MultimodalLM")  # AutoModelFor...: what predicts a next token
-MOST_LAYERS = 500  # more than any model has; a configuration with more must have as many weights
+# a model is made layer by layer and expert by expert: more than this, and more than there are weights, can't be
+MOST = 1000
+_COUNTS = re.compile(r"^(n|num)_(\w+_)?(layers?|blocks|experts)$|^((en|de)coder_)?layers$|^depth$")
 
 # transformers prints a table of what is missing or left over; here that is a sentence or a note
 logging.getLogger("transformers.modeling_utils").addFilter(lambda record: "LOAD REPORT" not in record.getMessage())
@@ -61,39 +65,50 @@ def read_config(checkpoint: Checkpoint, title: str) -> Any:
         ValueError: a kind of model that transformers doesn't know, or settings that can't be.
     """
     raw = raw_config(checkpoint.folder, title)
+    _check_counts(raw, len(checkpoint.tensors), title)
     try:
         config = transformers.AutoConfig.from_pretrained(
             checkpoint.folder, local_files_only=True, trust_remote_code=False
         )
-        layers = getattr(config.get_text_config(), "num_hidden_layers", None)
     except Exception as error:  # unknown kinds and wrong settings raise all sorts of errors
-        raise ValueError(_bad_config(raw, title, error)) from error
-    if isinstance(layers, int) and layers > max(MOST_LAYERS, len(checkpoint.tensors)):
-        raise ValueError(
-            f"{title} can't be loaded: its config.json asks for {layers} layers, and its files hold "
-            f"{len(checkpoint.tensors)} weights"
-        )
+        code = ", and the code of its own that it brings (auto_map) is left out" if raw.get("auto_map") else ""
+        raise ValueError(f"{_bad_config(raw, title, error)}{code}") from error
     named = raw.get("architectures")
-    known = [name for name in named if name in dir(transformers)] if isinstance(named, list) else []
+    known = [name for name in named if name in transformers.__all__] if isinstance(named, list) else []
     config.architectures = known or None
     return config
 
 
 def code_notes(checkpoint: Checkpoint, title: str) -> tuple[str, ...]:
     """Return a note if a folder brings code of its own, which is left out."""
-    raw = raw_config(checkpoint.folder, title)
-    if not raw.get("auto_map"):
+    if not _brings_code(checkpoint.folder, title):
         return ()
-    kind = raw.get("model_type")
+    kind = raw_config(checkpoint.folder, title).get("model_type")
     return (f"This folder brings code of its own (auto_map), which is left out: it runs as transformers' {kind}.",)
+
+
+def _check_counts(settings: dict[str, Any], n_tensors: int, title: str) -> None:
+    """Raise ValueError for a number of layers or experts that would take for ever to make."""
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            _check_counts(value, n_tensors, title)
+        elif _COUNTS.search(name) and isinstance(value, int | float) and value > max(MOST, n_tensors):
+            raise ValueError(
+                f"{title} can't be loaded: its config.json says {name} {value}, and its files hold {n_tensors} weights"
+            )
+
+
+def _brings_code(folder: Path, title: str) -> bool:
+    """Return True if a configuration or a tokenizer names classes that lie in its folder."""
+    settings = (raw_config(folder, title), settings_in(folder, "tokenizer_config.json", title) or {})
+    return any(bool(each.get("auto_map")) for each in settings)
 
 
 def _bad_config(raw: dict[str, Any], title: str, error: Exception) -> str:
     kind = raw.get("model_type")
-    code = ", and the code of its own that the folder brings (auto_map) is left out" if raw.get("auto_map") else ""
     if not isinstance(kind, str) or kind not in transformers.CONFIG_MAPPING:
-        return f"{title} has an architecture that transformers doesn't know ({kind or 'unnamed'}){code}"
-    return f"{title} has a config.json that can't be ({kind}): {first_line(error)}{code}"
+        return f"{title} has an architecture that transformers doesn't know ({kind or 'unnamed'})"
+    return f"{title} has a config.json that can't be ({kind}): {first_line(error)}"
 
 
 def _class(config: Any, checkpoint: Checkpoint, title: str) -> Any:
@@ -160,7 +175,7 @@ def _model(
             model, told = _from_tensors(kind, config, checkpoint, dtype, capture.NAME if listen else "eager")
         except (KeyError, ValueError, ImportError):  # GPT-Neo and others pick their attention by a table of their own
             model, told = _from_tensors(kind, config, checkpoint, dtype, "eager")
-        said = generation_settings(checkpoint.folder, title) if model.can_generate() else None
+        said = settings_in(checkpoint.folder, "generation_config.json", title) if model.can_generate() else None
         if said is not None:
             model.generation_config = transformers.GenerationConfig.from_dict(said)
     except Exception as error:  # whatever a damaged folder makes transformers raise: the visitor gets one sentence

@@ -25,6 +25,7 @@ CLASSES = {
 
 
 BASES = {"llama": "model", "gpt2": "transformer", "bert": "bert"}  # layout -> what comes before names of its body
+LAYERS = {"llama": "layers", "gpt2": "h", "bert": "encoder"}  # layout -> what the layers lie in
 
 
 def readers_of(source: Path | Checkpoint) -> dict[str, Reader]:
@@ -53,7 +54,12 @@ def build_and_note(config: Any, readers: Mapping[str, Reader], title: str) -> tu
         raise ValueError(f"the from-scratch engine knows the layouts llama, bert and gpt2; this is {config.model_type}")
     weights = Weights(readers, title)
     model = BUILDERS[config.model_type](config, weights)
-    return model, weights.left(BASES[config.model_type], ("lm_head",) if model.head is not None else ())
+    notes = weights.left(
+        BASES[config.model_type], (LAYERS[config.model_type], *(["lm_head"] if model.head is not None else []))
+    )
+    if not model.layers:
+        raise ValueError(f"{title} can't be run from scratch: its config.json says that it has no layers")
+    return model, notes
 
 
 class Weights:

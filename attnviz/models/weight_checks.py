@@ -11,8 +11,10 @@ import numpy as np
 from attnviz.models.weight_files import FLOATS, Stored, few
 
 # saved by older versions though no training changed them: numbers of positions, angles, masks
-_TABLES = re.compile(r"(^|\.)(position_ids|token_type_ids|inv_freq|masked_bias|num_batches_tracked|_extra_state)$")
-_MASK = re.compile(r"(^|\.)(attn|attention|self_attn|self_attention)\.bias$")
+_TABLES = re.compile(
+    r"(^|\.)(position_ids|token_type_ids|inv_freq|cos_cached|sin_cached|masked_bias|num_batches_tracked|_extra_state)$"
+)
+_MASK = re.compile(r"(^|\.)(attn|attention|self_attn|self_attention)\.(bias|causal_mask|mask)$")
 _POOLER = re.compile(r"(^|\.)pooler\.")  # makes one vector of a text, after all layers
 _ADAPTED = re.compile(r"(^|\.)(lora_\w+|base_layer|modules_to_save)\.")
 _HEAD = re.compile(r"(^|\.)(lm_head|cls|score|classifier|predictions|qa_outputs|\w*_head)(\.|$)")

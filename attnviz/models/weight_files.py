@@ -143,14 +143,14 @@ def raw_config(folder: Path, title: str) -> dict[str, Any]:
     return _json_object(file.read_bytes(), f"{title} has a damaged config.json")
 
 
-def generation_settings(folder: Path, title: str) -> dict[str, Any] | None:
-    """Return what generation_config.json says, None if there is no such file.
+def settings_in(folder: Path, name: str, title: str) -> dict[str, Any] | None:
+    """Return what a JSON file beside the weights says, None if there is no such file.
 
     Raises:
         ValueError: a damaged file.
     """
-    file = folder / "generation_config.json"
-    return _json_object(file.read_bytes(), f"{title} has a damaged {file.name}") if file.is_file() else None
+    file = folder / name
+    return _json_object(file.read_bytes(), f"{title} has a damaged {name}") if file.is_file() else None
 
 
 def plain_names(names: Iterable[str]) -> dict[str, str]:

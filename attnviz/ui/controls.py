@@ -8,6 +8,7 @@ from attnviz.core.trace import ModelInfo
 from attnviz.models.catalogue import CATALOGUE
 from attnviz.ui import cache, state
 from attnviz.ui.cache import ModelChoice
+from attnviz.ui.components.plots import keep_plots
 from attnviz.ui.examples import Example, examples, languages
 from attnviz.ui.visit import fit_selection, switch_reason
 
@@ -16,8 +17,9 @@ TEMPERATURES = ("0.25", "0.5", "1", "2", "4", "8")
 
 
 def style() -> None:
-    """Give the page its measure."""
+    """Give the page its measure, and let charts keep theirs."""
     st.html(CSS)
+    keep_plots(key="plots")
 
 
 def model() -> tuple[ModelChoice, ModelInfo] | None:

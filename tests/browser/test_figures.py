@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page
 
-from attnviz.figures import head_map, overview
+from attnviz.figures import head_map, overview, row_bars
 from attnviz.figures.colour import hex_to_rgb
 from attnviz.figures.theme import THEMES, on_page
 from tests.figures.made_up import causal_map, labels, thumbnails
@@ -84,6 +84,35 @@ def test_hover_names_both_tokens_their_indices_and_the_true_weight(page: Page, s
         name, value = seen.rsplit(": ", 1)
         assert name == f"{WORDS[row]} ({row}) → {WORDS[column]} ({column})"
         assert float(value) == pytest.approx(weights[row, column], rel=0.005)
+
+
+LONG = ["a", "=" * 64, "b", "=" * 32, "<br>%{x}" + "x" * 20]
+
+
+@pytest.mark.parametrize(("scale", "start"), [("linear", 0), ("without_first", 0), ("linear", 30)])
+def test_hover_names_tokens_in_full_that_the_axes_shorten(page: Page, tmp_path: Path, scale: str, start: int):
+    weights, allowed, _ = causal_map(5)
+    figure = head_map(weights, LONG, LONG, allowed=allowed, scale=scale, query_start=start, key_start=start)
+    complaints = show(page, figure, tmp_path)
+    for row, column in zip(*np.nonzero(allowed), strict=True):
+        name, value = hover(page, row, column, (5, 5)).rsplit(": ", 1)
+        assert name == f"{LONG[row]} ({row + start}) → {LONG[column]} ({column + start})"
+        assert float(value) == pytest.approx(weights[row, column], rel=0.005, abs=1e-9)
+    assert hover(page, 1, 3, (5, 5)) == ""  # forbidden
+    assert len({text for text in texts(page, ".ytick text") if "=" in text}) == 1  # they read alike on the axis
+    assert complaints == []
+
+
+def test_bars_name_tokens_in_full_under_the_pointer(page: Page, tmp_path: Path):
+    figure = row_bars([0.1, 0.4, 0.1, 0.3, 0.1], LONG, query_label=LONG[3])
+    show(page, figure, tmp_path)
+    area = page.locator(".nsewdrag").first.bounding_box()
+    for place, value in ((1, 0.4), (3, 0.3)):
+        page.mouse.move(
+            area["x"] + area["width"] * (place + 0.5) / 5, area["y"] + area["height"] * (1 - value / 2), steps=3
+        )
+        page.wait_for_timeout(250)
+        assert f"{LONG[place]} ({place}): {value}" in "".join(page.locator(".hoverlayer").all_text_contents())
 
 
 def test_masked_cells_say_nothing_and_are_grey(page: Page, small_map: go.Figure, tmp_path: Path):

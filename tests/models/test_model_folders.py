@@ -203,6 +203,8 @@ def test_a_tied_head_need_not_be_in_the_files(tmp_path):
     [
         {"num_hidden_layers": 3},
         {"num_hidden_layers": 1},
+        {"num_hidden_layers": 0},
+        {"num_hidden_layers": -1},
         {"num_hidden_layers": 10**9},
         {"num_key_value_heads": 4},
         {"intermediate_size": 65},
@@ -214,6 +216,18 @@ def test_a_tied_head_need_not_be_in_the_files(tmp_path):
 )
 def test_a_configuration_of_another_model(settings, engine, llama):
     refusal(configure(llama, **settings), engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("name", "count"), [("bert", "num_hidden_layers"), ("gpt2", "n_layer")])
+def test_no_layers_at_all(name, count, engine, intact, tmp_path):
+    refusal(configure(shutil.copytree(intact(name)[0], tmp_path / name), **{count: 0}), engine)
+
+
+def test_numbers_that_would_take_for_ever(intact, tmp_path):
+    for name, wrong in (("t5", "num_decoder_layers"), ("mixtral", "num_local_experts"), ("gpt2", "n_layer")):
+        folder = shutil.copytree(intact(name)[0], tmp_path / name)
+        assert wrong in refusal(configure(folder, **{wrong: 10**9}))
 
 
 # Which files are the model

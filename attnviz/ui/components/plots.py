@@ -1,0 +1,25 @@
+"""Charts keep their size and their whole range when the browser draws them anew, as on the way to full screen and back.
+
+Needs streamlit.
+"""
+
+import streamlit as st
+
+from attnviz.ui.components.bridge import read_asset
+
+
+def keep_plots(*, key: str) -> None:
+    """Watch over all charts of the page.
+
+    Args:
+        key: the component's name, unique on the page.
+    """
+    _keeper(key=key)
+
+
+_keeper = st.components.v2.component(
+    "attnviz_plots",
+    html='<div class="attnviz-plots" hidden>\n</div>',
+    js=read_asset("plots.js"),
+    isolate_styles=False,
+)
