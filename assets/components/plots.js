@@ -1,10 +1,5 @@
-// Keeps charts as they were while the page draws them anew, as it does on the way to full screen and back.
-//
-// plotly writes into the layout that it is given: the part of its room that a map with square cells takes, and the range
-// that was zoomed to. The page keeps that layout, and a new chart made of it takes both for what was asked for: each time
-// the map is squeezed into the room that is left, and "Reset axes" goes back to the zoom. So before anything that the
-// visitor does is done, the layout gets back what it said at first. The names that begin with "_" are plotly's own
-// (plotly.js 4.1, cartesian/constraints.js and plots/cartesian/axes.js); tests/browser/test_figures.py holds them.
+// Gives a chart's layout back what it said at first, before what the visitor does is done: see ui/components/plots.py.
+// Names that begin with "_" are plotly's own (plotly.js 4.1); tests/browser/test_full_screen.py holds them.
 
 let watch = null;
 
