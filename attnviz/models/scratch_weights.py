@@ -54,9 +54,8 @@ def build_and_note(config: Any, readers: Mapping[str, Reader], title: str) -> tu
         raise ValueError(f"the from-scratch engine knows the layouts llama, bert and gpt2; this is {config.model_type}")
     weights = Weights(readers, title)
     model = BUILDERS[config.model_type](config, weights)
-    notes = weights.left(
-        BASES[config.model_type], (LAYERS[config.model_type], *(["lm_head"] if model.head is not None else []))
-    )
+    modules = {LAYERS[config.model_type]} | ({"lm_head"} if model.head is not None else set())
+    notes = weights.left(BASES[config.model_type], modules)
     if not model.layers:
         raise ValueError(f"{title} can't be run from scratch: its config.json says that it has no layers")
     return model, notes

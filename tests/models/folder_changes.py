@@ -166,7 +166,9 @@ def _cut_tensor(tensors: dict[str, Any], change: Change) -> None:
 
 
 def _break_tensor(tensors: dict[str, Any], change: Change) -> None:
-    tensors[_name(tensors, change.which)].flat[0] = np.nan
+    array = tensors[_name(tensors, change.which)]
+    if array.dtype.kind == "f":
+        array.flat[0] = np.nan
 
 
 def _whole_numbers(tensors: dict[str, Any], change: Change) -> None:

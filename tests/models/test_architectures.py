@@ -1,10 +1,12 @@
 """Architectures at the edge: what they are fed, how far they reach, what they hide in q, and what they can't do."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
 import torch
+import transformers
 
 import attnviz
 from attnviz import Switches
@@ -158,8 +160,6 @@ def test_where_no_factor_hides_none_is_found(name, engine_of):
 )
 @pytest.mark.parametrize("tokenizer", [True, False])
 def test_models_that_read_no_text_say_what_they_take(model, config, takes, tokenizer, tmp_path):
-    import transformers
-
     kind = getattr(transformers, model)
     sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64}
     sizes |= {"encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 4, "decoder_attention_heads": 4}
@@ -221,6 +221,24 @@ def test_the_first_reason_found_is_the_one_that_is_shown(engine_of, monkeypatch,
         engine = attnviz.load(str(tiny_folder("llama")))
         assert reason in engine.info.cannot["scores"] and reason in engine.info.notes[-1]
         assert_same_maps(engine.trace(TEXT), eager_maps(engine, engine.trace(TEXT)))
+
+
+def test_a_model_that_wants_a_mask_gets_one_in_every_step(tiny_folder, monkeypatch):
+    plain = attnviz.load(str(tiny_folder("llama")))
+    weights, written = plain.trace(TEXT).weights(1, 2), [step.token.id for step in plain.generate(TEXT, 3)]
+    forward = transformers.LlamaForCausalLM.forward
+
+    @functools.wraps(forward)
+    def wants(self, input_ids=None, attention_mask=None, **others):
+        places = attention_mask.to(torch.bool)  # as MPT, an AttributeError without one
+        assert places.shape[1] == input_ids.shape[1] + (others["cache"].get_seq_length() if "cache" in others else 0)
+        return forward(self, input_ids=input_ids, attention_mask=attention_mask, **others)
+
+    monkeypatch.setattr(transformers.LlamaForCausalLM, "forward", wants)
+    engine = attnviz.load(str(tiny_folder("llama")))
+    assert engine.wiring.feed.mask and engine.wiring.listens
+    np.testing.assert_allclose(engine.trace(TEXT).weights(1, 2), weights, atol=1e-6)
+    assert [step.token.id for step in engine.generate(TEXT, 3)] == written
 
 
 def test_a_mask_may_hold_for_all_queries_or_differ_between_heads():
