@@ -217,6 +217,9 @@ def _clear(model: Any, factor: float) -> None:
 
 
 def _line(error: BaseException) -> str:
+    missing = re.search(r"requires the (\w+) library", str(error)) or re.search(r"No module named '(\w+)'", str(error))
+    if missing:
+        return f"it needs {missing[1]}, which isn't installed"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
     line = lines[1] if "validation error" in lines[0] and len(lines) > 1 else f"{type(error).__name__}: {lines[0]}"
     return line[:160]

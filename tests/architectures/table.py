@@ -178,7 +178,8 @@ def _steady(sentence: str) -> str:
 def _grouped(rows: Sequence[Row]) -> str:
     groups = defaultdict(list)
     for row in rows:
-        sentence = re.sub(rf"\b{re.escape(row.model_type)}\b", "…", row.reason, count=1)
+        name = re.escape(row.model_type)
+        sentence = re.sub(rf"^{name}\b|(?<=\(){name}(?=\))", "…", row.reason)
         groups[sentence].append(f"{row.model_type} ({row.class_name})" if row.class_name else row.model_type)
     most_first = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     return "".join(f"- {sentence}: {', '.join(names)}\n" for sentence, names in most_first)
