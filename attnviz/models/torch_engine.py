@@ -9,6 +9,7 @@ import torch
 
 from attnviz.core.switches import Switches
 from attnviz.core.trace import ModelInfo, Token
+from attnviz.models.building import passing
 from attnviz.models.capture import Recorder, recording
 from attnviz.models.engine import Engine, OnLayer, Records
 from attnviz.models.generate import end_ids
@@ -53,7 +54,7 @@ class TorchEngine(Engine):
         """
         device = next(self.model.parameters()).device
         inputs = self.wiring.feed.inputs(self.model, torch.tensor(ids, device=device))
-        with self._lock, torch.inference_mode(), recording(recorder):
+        with self._lock, passing(), torch.inference_mode(), recording(recorder):
             self.model(**inputs)
 
     def _run(
@@ -69,7 +70,7 @@ class TorchEngine(Engine):
                 raise
 
         try:
-            with torch.inference_mode():
+            with passing(), torch.inference_mode():
                 return self._forward(tokens, targets, switches, on_layer and tell)
         except (IndexError, RuntimeError) as error:  # of torch: a table that is too short, memory that isn't there
             if error in raised:
