@@ -20,7 +20,7 @@ from attnviz.models.weight_checks import is_table, refuse_mismatched, refuse_mis
 from attnviz.models.weight_files import few
 
 LIST = "converted.json"  # name -> size and hash of each file that a conversion wrote
-FORMAT = 2  # goes up when the same file is converted to something else
+FORMAT = 3  # goes up when the same file is converted to something else
 _MAKING = re.compile(r"converting-(\d+)-")
 
 

@@ -122,7 +122,9 @@ class TorchEngine(Engine):
         if not self.model.config.is_encoder_decoder:
             return super()._target_tokens(target, limit)
         names = ("decoder_start_token_id", "bos_token_id", "pad_token_id")
-        found = (getattr(self.model.config.get_text_config(), name, None) for name in names)
+        config = self.model.config
+        configs = (getattr(self.model, "generation_config", None), config, config.get_text_config())
+        found = (getattr(each, name, None) for name in names for each in configs)
         start = next((id for id in found if id is not None), None)
         if start is None:
             raise ValueError(
