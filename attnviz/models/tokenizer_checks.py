@@ -38,6 +38,7 @@ def fast_tokenizer(folder: Path, title: str, n_rows: int | None) -> tuple[Any, t
             f"{title} has no fast tokenizer (tokenizer.json), and only those say which letters a token covers"
         )
     _check_files(tokenizer, folder, title)
+    _check_numbers(tokenizer, folder, title)
     return tokenizer, told if n_rows is None else (*told, *_within(tokenizer, n_rows, title))
 
 
@@ -80,8 +81,7 @@ def _as_written(tokenizer: Any, folder: Path) -> tuple[Any, tuple[str, ...]]:
     transformers goes by the name of a class, or by the kind of model, and makes a tokenizer of that kind from the words
     alone: what the file says of normalizing and splitting is lost. What tokenizer_config.json sets wins, as ever.
     """
-    file = folder / "tokenizer_config.json"
-    settings = json.loads(file.read_bytes()) if file.is_file() else {}
+    settings = _json(folder / "tokenizer_config.json")
     if any(settings.get(name) is not None for name in BERT_SETTINGS) or settings.get("add_prefix_space"):
         return tokenizer, ()
     written = tokenizers.Tokenizer.from_file(str(folder / WHOLE))
@@ -97,6 +97,29 @@ def _as_written(tokenizer: Any, folder: Path) -> tuple[Any, tuple[str, ...]]:
     found = transformers.PreTrainedTokenizerFast(tokenizer_object=written, **tokenizer.special_tokens_map)
     name = type(tokenizer).__name__
     return found, (f"Text is cut up as {WHOLE} says; the class {name} of transformers would do it differently.",)
+
+
+def _check_numbers(tokenizer: Any, folder: Path, title: str) -> None:
+    """Raise ValueError for an added word that has another number than the folder states: another vector's."""
+    listed, settings = (_json(folder / name) for name in ("added_tokens.json", "tokenizer_config.json"))
+    stated = {word: number for word, number in listed.items() if isinstance(number, int)}
+    decoder = settings.get("added_tokens_decoder")
+    for number, entry in decoder.items() if isinstance(decoder, dict) else ():
+        if isinstance(entry, dict) and "content" in entry:
+            stated[entry["content"]] = int(number)
+    words = tokenizer.get_vocab()
+    wrong = {word: number for word, number in stated.items() if words.get(word, number) != number}
+    if wrong:
+        word = min(wrong)
+        raise ValueError(
+            f"{title} has a tokenizer whose files disagree: the word {word[:40]!r} that was added has the number "
+            f"{wrong[word]} in one and {words[word]} in another"
+        )
+
+
+def _json(file: Path) -> dict[str, Any]:
+    found = json.loads(file.read_bytes()) if file.is_file() else {}
+    return found if isinstance(found, dict) else {}
 
 
 def _check_files(tokenizer: Any, folder: Path, title: str) -> None:

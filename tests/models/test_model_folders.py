@@ -481,6 +481,25 @@ def test_text_is_cut_up_as_tokenizer_json_says_whatever_class_is_named(how, name
     assert [token.id for token in attnviz.load(str(tmp_path)).trace(text).tokens] == words.encode(text).ids
 
 
+@pytest.mark.parametrize("where", ["added_tokens.json", "tokenizer_config.json"])
+def test_added_words_with_other_numbers_than_the_folder_states(where, llama):
+    words = json.loads((llama / "tokenizer.json").read_text())
+    words["added_tokens"].append(words["added_tokens"][0] | {"id": 91, "content": "<new>", "special": True})
+    (llama / "tokenizer.json").write_text(json.dumps(words))
+    for number, fits in ((91, True), (93, False)):
+        stated = (
+            {"<new>": number} if where == "added_tokens.json" else {str(number): {"content": "<new>", "special": True}}
+        )
+        (llama / where).write_text(
+            json.dumps(stated if where == "added_tokens.json" else {"added_tokens_decoder": stated})
+        )
+        if fits:
+            assert attnviz.load(str(llama)).trace("<new> w1").tokens[0].id == 91
+        else:
+            with pytest.raises(ValueError, match="93"):
+                attnviz.load(str(llama))
+
+
 def test_an_encoder_saved_without_its_decoder_is_an_encoder(tmp_path):
     config = transformers.T5Config(vocab_size=97, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4)
     transformers.T5EncoderModel(config).save_pretrained(tmp_path)
