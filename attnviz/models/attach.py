@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from attnviz.models.building import passing
 from attnviz.models.cache_check import check_cache
 from attnviz.models.probe import NoMaps, probe
 from attnviz.models.wiring import Wiring
@@ -48,5 +49,5 @@ def attach(read: Callable[..., tuple[Any, ...]], title: str, device: str) -> tup
 
 def _prepare(model: Any, title: str, device: str) -> Wiring:
     model.eval().to(device).requires_grad_(False)
-    with torch.inference_mode():
+    with passing(), torch.inference_mode():
         return check_cache(model, probe(model, title))

@@ -2,19 +2,23 @@
 
 import inspect
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import psutil
+import torch
 
 from attnviz.core.switches import Switches
 from attnviz.models.feed import windows
 from attnviz.models.generate import Pass
-from attnviz.models.probe import AGREE_HALF, COST, MOST_TRIED, PROBE_TOKENS, bare_trace, one_line, probe_ids
+from attnviz.models.probe import COST, MOST_TRIED, PROBE_TOKENS, bare_trace, one_line, probe_ids
 from attnviz.models.torch_cache import CLOSE_LOGITS, TorchRun
 from attnviz.models.wiring import Wiring
 
-CLOSE = 1e-5  # by so much a weight may differ
+CLOSE, CLOSE_HALF = 1e-5, 1e-3  # by so much a weight may differ in float32, and in half precision
 STEPS = 3
 
 
@@ -45,25 +49,57 @@ def check_cache(model: Any, wiring: Wiring) -> Wiring:
 
 
 def _difference(model: Any, wiring: Wiring, length: int) -> str:
-    """Return how steps around that length differ from a pass over the whole text, empty if they don't."""
-    ids = probe_ids(model, length + STEPS - 1)[0].tolist()
-    run, again = (TorchRun(model, wiring, threading.Lock(), Switches(), cache=cache) for cache in (True, False))
+    """Return how steps around that length differ from a pass over the whole text, empty if they don't.
+
+    Rounding is no difference, and sharp maps make it large: half precision is looked at in float32, and what is found
+    there once more in float64, as far as memory allows.
+    """
+    own = next(model.parameters()).dtype
+    free = psutil.virtual_memory().available / sum(each.numel() for each in model.parameters())  # bytes a weight
+    higher = [each for each in (torch.float32, torch.float64) if own.itemsize < each.itemsize < free]
+    tries = [(each, CLOSE) for each in higher]
+    if own.itemsize == 4 or not higher:
+        tries.insert(0, (own, CLOSE if own.itemsize == 4 else CLOSE_HALF))
+    for precision, close in tries:
+        with _in_precision(model, precision):
+            said = _compare(model, wiring, length, close)
+        if not said:
+            break
+    return said
+
+
+@contextmanager
+def _in_precision(model: Any, precision: torch.dtype) -> Iterator[None]:
+    """Run a model in a higher precision inside the block; every number is what it was afterwards."""
+    before = [(each, each.dtype) for each in model.parameters()]
+    buffers = [(module, dict(module._buffers)) for module in model.modules()]
+    model.to(precision)
     try:
+        yield
+    finally:
+        for weight, dtype in before:
+            weight.data = weight.data.to(dtype)
+        for module, kept in buffers:
+            module._buffers.update(kept)
+
+
+def _compare(model: Any, wiring: Wiring, length: int, close: float) -> str:
+    ids = probe_ids(model, length + STEPS - 1)[0].tolist()
+    again = TorchRun(model, wiring, threading.Lock(), Switches(), cache=False)
+    try:
+        run = TorchRun(model, wiring, threading.Lock(), Switches(), cache=True)
         for end in range(max(1, len(ids) - STEPS), len(ids) + 1):
             step = run(ids[:end])
     except Exception as error:  # a cache of another kind than ours makes an architecture raise anything
         return f"a step with a cache fails ({one_line(error)})"
     whole = again(ids)
     apart = _apart(step, whole)
-    if next(model.parameters()).element_size() < 4:
-        return "" if apart <= AGREE_HALF else f"steps with a cache give weights that differ by up to {apart:.2g}"
-    largest = float(np.abs(whole.logits).max())
-    far = float(np.abs(step.logits - whole.logits).max())
-    if apart > CLOSE:  # or is it rounding? then a longer text moves the same weights as much
-        apart = 0.0 if apart <= 4 * _apart(again(ids[:-1]), whole) else apart
-    if not apart <= CLOSE:
+    if not apart <= close:
         return f"steps with a cache give weights that differ by up to {apart:.2g}"
-    return "" if far <= CLOSE_LOGITS * largest else f"steps with a cache give logits that differ by up to {far:.2g}"
+    far, largest = (float(np.abs(logits).max()) for logits in (step.logits - whole.logits, whole.logits))
+    if not far <= largest * max(close, CLOSE_LOGITS):
+        return f"steps with a cache give logits that differ by up to {far:.2g}"
+    return ""
 
 
 def _apart(one: Pass, other: Pass) -> float:

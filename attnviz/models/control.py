@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import torch
 
+from attnviz.models.building import building, passing
 from attnviz.models.probe import probe
 from attnviz.models.torch_engine import TorchEngine
 
@@ -20,7 +21,7 @@ def random_control(engine: TorchEngine) -> TorchEngine:
     if not isinstance(engine, TorchEngine):
         raise ValueError('the random-weight model is made from an engine that was loaded with engine="torch"')
     own = next(engine.model.parameters())
-    with torch.random.fork_rng(devices=[]):
+    with building():
         torch.manual_seed(SEED)
         model = type(engine.model)(copy.deepcopy(engine.model.config))
     model.to(own.device, own.dtype).eval().requires_grad_(False)
@@ -32,6 +33,6 @@ def random_control(engine: TorchEngine) -> TorchEngine:
         revision=f"seed {SEED}, shape of {engine.info.revision}",
         notes=("Random weights: nothing was learned. A control to compare with.",),
     )
-    with torch.inference_mode():
+    with passing(), torch.inference_mode():
         wiring = probe(model, title)
     return TorchEngine(model, engine.tokenizer, wiring, info)

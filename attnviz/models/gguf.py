@@ -20,7 +20,7 @@ from attnviz.models.weight_checks import is_table, refuse_mismatched, refuse_mis
 from attnviz.models.weight_files import few
 
 LIST = "converted.json"  # name -> size and hash of each file that a conversion wrote
-FORMAT = 2  # goes up when the same file is converted to something else
+FORMAT = 3  # goes up when the same file is converted to something else
 _MAKING = re.compile(r"converting-(\d+)-")
 
 
@@ -130,21 +130,24 @@ def _convert(path: Path, header: Header, folder: Path) -> None:
     import torch
     import transformers
 
+    from attnviz.models.building import building
+
     try:
         import gguf  # noqa: F401
     except ImportError as error:
         raise ValueError("the package gguf isn't installed, which reads .gguf files: pip install gguf") from error
     options = {"gguf_file": path.name, "local_files_only": True}
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(path.parent, **options)
-        model, told = transformers.AutoModelForCausalLM.from_pretrained(
-            path.parent,
-            quantization_config=transformers.GgufConfig(dequantize=True),
-            dtype=torch.float32,
-            ignore_mismatched_sizes=True,  # they are refused below, by name
-            output_loading_info=True,
-            **options,
-        )
+        with building():
+            tokenizer = transformers.AutoTokenizer.from_pretrained(path.parent, **options)
+            model, told = transformers.AutoModelForCausalLM.from_pretrained(
+                path.parent,
+                quantization_config=transformers.GgufConfig(dequantize=True),
+                dtype=torch.float32,
+                ignore_mismatched_sizes=True,  # they are refused below, by name
+                output_loading_info=True,
+                **options,
+            )
         unused = _unused(model, header) | told["unexpected_keys"]
     except Exception as error:  # struct.error, ValueError, KeyError ...: what a damaged file raises varies
         text = " ".join(str(error).split())[:160]

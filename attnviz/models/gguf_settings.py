@@ -41,6 +41,8 @@ _SAME = {
 _NEUTRAL = {"attention.causal": (True,), "logit_scale": (0.0, 1.0), "residual_scale": (0.0, 1.0)}
 _NEUTRAL |= {"embedding_scale": (0.0, 1.0), "expert_weights_scale": (0.0, 1.0), "expert_gating_func": (0, 1)}
 _WINDOWED = ("mistral", "phi3", "starcoder2")  # each layer of these has the window of its configuration
+# a file doesn't say by what these divide their scores: by the root of d_head, the largest by that of d_model / heads
+_LARGEST = {"gemma2": 46, "gemma3_text": 62}  # layers
 _SCALING = "rope.scaling."
 _TRANSLATED = {f"{_SCALING}{name}" for name in ("type", "factor", "original_context_length")} | {"rope.scale_linear"}
 _OF_YARN = {f"{_SCALING}yarn_beta_fast": "beta_fast", f"{_SCALING}yarn_beta_slow": "beta_slow"}
@@ -76,6 +78,10 @@ def restore_settings(header: Header, config: Any) -> None:
         rope["rope_theta"] = base
     if window and config.model_type in _WINDOWED:
         config.sliding_window = window
+    d_head = header.setting("attention.key_length")
+    if config.model_type in _LARGEST and d_head:
+        largest = config.num_hidden_layers == _LARGEST[config.model_type]  # as llama.cpp knows it
+        config.query_pre_attn_scalar = config.hidden_size // config.num_attention_heads if largest else d_head
 
 
 def rope_scaling(header: Header, factors: NDArray[Any] | None, config: Any, name: str) -> dict[str, Any] | None:

@@ -22,6 +22,7 @@ from attnviz.core import arguments
 from attnviz.core.trace import ModelInfo
 from attnviz.models import capture
 from attnviz.models.attach import attach
+from attnviz.models.building import building
 from attnviz.models.catalogue import CATALOGUE, Entry
 from attnviz.models.devices import check_device
 from attnviz.models.engine import Engine
@@ -92,9 +93,10 @@ def _read(
     checkpoint: Checkpoint | None, dtype: str, title: str, *, listen: bool = True
 ) -> tuple[Any, Any, tuple[str, ...]]:
     """Return (model, tokenizer, notes); without files those of the untrained model."""
-    if checkpoint is None:
-        return *untrained_model(getattr(torch, dtype), listen=listen), ()
-    return read(checkpoint, dtype, title, listen=listen)
+    with building(getattr(torch, dtype)):
+        if checkpoint is None:
+            return *untrained_model(getattr(torch, dtype), listen=listen), ()
+        return read(checkpoint, dtype, title, listen=listen)
 
 
 def _from_scratch(
@@ -103,7 +105,8 @@ def _from_scratch(
     """Return the NumPy engine of a folder of safetensors, or of the untrained model; torch reads nothing else."""
     weights: Checkpoint | dict[str, Any]
     if checkpoint is None:
-        model, tokenizer = untrained_model(torch.float32)
+        with building():
+            model, tokenizer = untrained_model(torch.float32)
         model.config.architectures = [type(model).__name__]
         config, weights = model.config, {key: tensor.numpy() for key, tensor in model.state_dict().items()}
     else:

@@ -73,6 +73,7 @@ def read_config(checkpoint: Checkpoint, title: str) -> Any:
     except Exception as error:  # unknown kinds and wrong settings raise all sorts of errors
         code = ", and the code of its own that it brings (auto_map) is left out" if raw.get("auto_map") else ""
         raise ValueError(f"{_bad_config(raw, title, error)}{code}") from error
+    config._attn_implementation, config.return_dict = "eager", True  # of whoever saved it; ours is asked for later
     named = raw.get("architectures")
     known = [name for name in named if name in transformers.__all__] if isinstance(named, list) else []
     config.architectures = known or None
@@ -127,10 +128,19 @@ def _class(config: Any, checkpoint: Checkpoint, title: str) -> Any:
         for each in found:
             if _has_head(each, config, checkpoint, title):
                 return each
-    bare = _class_of(transformers.AutoModel, config)
+    bare = _encoder_alone(config) or _class_of(transformers.AutoModel, config)
     if bare is None:
         raise ValueError(f"{title} has an architecture that transformers can't load by itself ({config.model_type})")
     return bare
+
+
+def _encoder_alone(config: Any) -> Any:
+    """Return the class that is only the encoder of a model, such as T5EncoderModel, if `architectures` names one."""
+    kinds = [getattr(transformers, name) for name in config.architectures or () if name.endswith("EncoderModel")]
+    found = [kind for kind in kinds if isinstance(config, kind.config_class)]
+    if found:
+        config.is_encoder_decoder = False
+    return next(iter(found), None)
 
 
 def _has_head(kind: Any, config: Any, checkpoint: Checkpoint, title: str) -> bool:

@@ -11,6 +11,7 @@ from attnviz.models.texts import first_line
 from attnviz.models.weight_files import few
 
 WHOLE = "tokenizer.json"
+BERT_SETTINGS = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")  # these change what tokenizer.json says
 _SAMPLE = "The cat's 3 naïve friends wait ...\n\n\tx = [1, 2]  東京 👍"
 
 
@@ -26,9 +27,7 @@ def fast_tokenizer(folder: Path, title: str, n_rows: int | None) -> tuple[Any, t
         ValueError: none that can be read, one that doesn't say which letters a token covers, or another model's.
     """
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        if (folder / WHOLE).is_file():
-            tokenizer = _as_written(tokenizer, folder)
+        tokenizer, told = _read(folder)
         tokenizer(_SAMPLE)
     except Exception as error:  # a damaged file raises all sorts of errors
         if not (folder / WHOLE).is_file():
@@ -39,7 +38,8 @@ def fast_tokenizer(folder: Path, title: str, n_rows: int | None) -> tuple[Any, t
             f"{title} has no fast tokenizer (tokenizer.json), and only those say which letters a token covers"
         )
     _check_files(tokenizer, folder, title)
-    return tokenizer, () if n_rows is None else _within(tokenizer, n_rows, title)
+    _check_numbers(tokenizer, folder, title)
+    return tokenizer, told if n_rows is None else (*told, *_within(tokenizer, n_rows, title))
 
 
 def _within(tokenizer: Any, n_rows: int, title: str) -> tuple[str, ...]:
@@ -65,20 +65,61 @@ def _within(tokenizer: Any, n_rows: int, title: str) -> tuple[str, ...]:
     return (f"The model has no vector for some words of its tokenizer, which are read as letters: {few(past)}.",)
 
 
-def _as_written(tokenizer: Any, folder: Path) -> Any:
-    """Return the tokenizer, or the one that tokenizer.json describes, if nothing names its class and the two differ.
+def _read(folder: Path) -> tuple[Any, tuple[str, ...]]:
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception:  # the class for this kind of model can't be made of these words, in whatever way that fails
+        if not (folder / WHOLE).is_file():
+            raise
+        return transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / WHOLE)), ()
+    return _as_written(tokenizer, folder) if (folder / WHOLE).is_file() else (tokenizer, ())
 
-    Without a name transformers goes by the kind of model, and makes a tokenizer of that kind from the words alone.
+
+def _as_written(tokenizer: Any, folder: Path) -> tuple[Any, tuple[str, ...]]:
+    """Return the tokenizer, or the one that tokenizer.json describes if it cuts a text up differently, and a note.
+
+    transformers goes by the name of a class, or by the kind of model, and makes a tokenizer of that kind from the words
+    alone: what the file says of normalizing and splitting is lost. What tokenizer_config.json sets wins, as ever.
     """
-    settings = folder / "tokenizer_config.json"
-    if settings.is_file() and json.loads(settings.read_bytes()).get("tokenizer_class"):
-        return tokenizer
+    settings = _json(folder / "tokenizer_config.json")
+    if any(settings.get(name) is not None for name in BERT_SETTINGS) or settings.get("add_prefix_space"):
+        return tokenizer, ()
     written = tokenizers.Tokenizer.from_file(str(folder / WHOLE))
+    written.no_truncation()
+    written.no_padding()
+    framed = any(name in settings for name in ("add_bos_token", "add_eos_token"))
+    if framed:
+        written.post_processor = tokenizer.backend_tokenizer.post_processor
     words = sorted(written.get_vocab())
     sample = " ".join([_SAMPLE, *words[:: len(words) // 50 + 1]])
     if tokenizer(sample)["input_ids"] == written.encode(sample).ids:
-        return tokenizer
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=written)
+        return tokenizer, ()
+    found = transformers.PreTrainedTokenizerFast(tokenizer_object=written, **tokenizer.special_tokens_map)
+    name = type(tokenizer).__name__
+    return found, (f"Text is cut up as {WHOLE} says; the class {name} of transformers would do it differently.",)
+
+
+def _check_numbers(tokenizer: Any, folder: Path, title: str) -> None:
+    """Raise ValueError for an added word that has another number than the folder states: another vector's."""
+    listed, settings = (_json(folder / name) for name in ("added_tokens.json", "tokenizer_config.json"))
+    stated = {word: number for word, number in listed.items() if isinstance(number, int)}
+    decoder = settings.get("added_tokens_decoder")
+    for number, entry in decoder.items() if isinstance(decoder, dict) else ():
+        if isinstance(entry, dict) and "content" in entry:
+            stated[entry["content"]] = int(number)
+    words = tokenizer.get_vocab()
+    wrong = {word: number for word, number in stated.items() if words.get(word, number) != number}
+    if wrong:
+        word = min(wrong)
+        raise ValueError(
+            f"{title} has a tokenizer whose files disagree: the word {word[:40]!r} that was added has the number "
+            f"{wrong[word]} in one and {words[word]} in another"
+        )
+
+
+def _json(file: Path) -> dict[str, Any]:
+    found = json.loads(file.read_bytes()) if file.is_file() else {}
+    return found if isinstance(found, dict) else {}
 
 
 def _check_files(tokenizer: Any, folder: Path, title: str) -> None:

@@ -19,6 +19,7 @@ from transformers.cache_utils import (
 
 from attnviz.core.switches import Switches
 from attnviz.core.trace import LayerRecord
+from attnviz.models.building import passing
 from attnviz.models.capture import Recorder, Wires, check_extras, recording
 from attnviz.models.feed import new_positions, windows
 from attnviz.models.generate import Pass, up_to
@@ -80,7 +81,7 @@ class TorchRun:
         else:
             new = torch.tensor([list(ids[self._n_read :])], device=device)
             inputs = feed.step(self._model, new, self._cache, self._n_read)
-        with self._lock, torch.inference_mode(), recording(recorder):
+        with self._lock, passing(), torch.inference_mode(), recording(recorder):
             started = time.perf_counter()
             logits = self._model(**inputs).logits[0, -1].float().cpu().numpy()
             seconds = time.perf_counter() - started

@@ -9,6 +9,7 @@ import torch
 
 from attnviz.core.switches import Switches
 from attnviz.core.trace import ModelInfo, Token
+from attnviz.models.building import passing
 from attnviz.models.capture import Recorder, recording
 from attnviz.models.engine import Engine, OnLayer, Records
 from attnviz.models.generate import end_ids
@@ -53,7 +54,7 @@ class TorchEngine(Engine):
         """
         device = next(self.model.parameters()).device
         inputs = self.wiring.feed.inputs(self.model, torch.tensor(ids, device=device))
-        with self._lock, torch.inference_mode(), recording(recorder):
+        with self._lock, passing(), torch.inference_mode(), recording(recorder):
             self.model(**inputs)
 
     def _run(
@@ -69,7 +70,7 @@ class TorchEngine(Engine):
                 raise
 
         try:
-            with torch.inference_mode():
+            with passing(), torch.inference_mode():
                 return self._forward(tokens, targets, switches, on_layer and tell)
         except (IndexError, RuntimeError) as error:  # of torch: a table that is too short, memory that isn't there
             if error in raised:
@@ -121,7 +122,9 @@ class TorchEngine(Engine):
         if not self.model.config.is_encoder_decoder:
             return super()._target_tokens(target, limit)
         names = ("decoder_start_token_id", "bos_token_id", "pad_token_id")
-        found = (getattr(self.model.config.get_text_config(), name, None) for name in names)
+        config = self.model.config
+        configs = (getattr(self.model, "generation_config", None), config, config.get_text_config())
+        found = (getattr(each, name, None) for name in names for each in configs)
         start = next((id for id in found if id is not None), None)
         if start is None:
             raise ValueError(

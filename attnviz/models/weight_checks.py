@@ -12,7 +12,8 @@ from attnviz.models.weight_files import FLOATS, Stored, few
 
 # saved by older versions though no training changed them: numbers of positions, angles, masks
 _TABLES = re.compile(
-    r"(^|\.)(position_ids|token_type_ids|inv_freq|cos_cached|sin_cached|masked_bias|num_batches_tracked|_extra_state)$"
+    r"(^|\.)(position_ids|token_type_ids|inv_freq|cos_cached|sin_cached|masked_bias|num_batches_tracked|_extra_state"
+    r"|embed_positions\.weights)$"  # sines, which have no training; tables that have one are called weight
 )
 _MASK = re.compile(r"(^|\.)(attn|attention|self_attn|self_attention)\.(bias|causal_mask|mask)$")
 _POOLER = re.compile(r"(^|\.)pooler\.")  # makes one vector of a text, after all layers

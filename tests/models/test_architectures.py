@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import json
 
 import numpy as np
 import pytest
@@ -275,6 +276,15 @@ def test_writing_with_the_cache_is_writing_without(name, sharpen, engine_of):
     assert written[0, ids.shape[1] :].tolist() == [step.token.id for step in whole]
 
 
+def test_a_cache_that_cannot_even_be_made_is_not_used(tmp_path):
+    recipe = tiny.recipe("LlamaForCausalLM", "LlamaConfig", num_key_value_heads=2)
+    tiny.build(recipe, tmp_path, sharpen=tiny.SHARP)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config |= {"layer_types": ["sliding_attention", "full_attention"]}  # and no sliding_window
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert "sliding_window" in attnviz.load(str(tmp_path)).info.cannot["cache"]
+
+
 def test_past_its_original_length_longrope_starts_over(engine_of):
     engine = engine_of("phi3")
     assert new_positions(engine.model.config) == (16,)
@@ -327,15 +337,28 @@ def test_an_encoder_and_a_decoder_may_differ_in_depth_and_heads(engine_of):
     assert engine_of("llama").info.sizes == {}
 
 
-def test_a_decoder_without_a_start_of_its_own_begins_as_texts_do(engine_of):
-    engine = engine_of("t5")
-    before = engine.model.config.decoder_start_token_id
-    try:
-        engine.model.config.decoder_start_token_id = None
-        assert engine.trace("w1 w2").tokens_of("decoder")[0][0].id == engine.model.config.pad_token_id
-        engine.model.config.pad_token_id, padding = None, engine.model.config.pad_token_id
-        with pytest.raises(ValueError, match="decoder_start_token_id"):
-            engine.trace("w1 w2")
-        engine.model.config.pad_token_id = padding
-    finally:
-        engine.model.config.decoder_start_token_id = before
+def test_a_decoder_without_a_start_of_its_own_begins_as_texts_do(tiny_folder):
+    engine = attnviz.load(str(tiny_folder("t5")))
+    config, settings = engine.model.config, engine.model.generation_config
+    for start, bos, pad, expected in ((5, 6, 7, 5), (None, 6, 7, 6), (None, None, 7, 7), (None, None, None, None)):
+        settings.decoder_start_token_id = start  # transformers' generate looks there first
+        config.decoder_start_token_id = settings.bos_token_id = settings.pad_token_id = None
+        config.bos_token_id, config.pad_token_id = bos, pad
+        if expected is not None:
+            assert engine.trace("w1 w2").tokens_of("decoder")[0][0].id == expected
+    with pytest.raises(ValueError, match="decoder_start_token_id"):
+        engine.trace("w1 w2")
+
+
+def test_the_start_of_a_composed_model_is_its_own_and_not_its_decoders(tmp_path):
+    sizes = {"vocab_size": 97, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4}
+    both = [
+        transformers.BertConfig(**sizes),
+        transformers.BertConfig(**sizes, is_decoder=True, add_cross_attention=True),
+    ]
+    kind = transformers.EncoderDecoderConfig.from_encoder_decoder_configs
+    transformers.EncoderDecoderModel(kind(*both, decoder_start_token_id=2, pad_token_id=1)).save_pretrained(tmp_path)
+    tiny.tiny_tokenizer().save_pretrained(tmp_path)
+    trace = attnviz.load(str(tmp_path)).trace("w1 w2", target="w7")
+    assert [token.id for token in trace.tokens_of("decoder")[0]] == [2, 18]
+    assert_same_maps(trace, eager_maps(attnviz.load(str(tmp_path)), trace))

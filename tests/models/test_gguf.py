@@ -208,6 +208,16 @@ def test_settings_are_put_where_transformers_forgets_them(architecture, kind, fo
     assert {name: getattr(config, name) for name in found} == found
 
 
+@pytest.mark.parametrize(("kind", "layers"), [("Gemma2Config", 46), ("Gemma3TextConfig", 62)])
+def test_gemmas_divide_by_the_root_of_what_llama_cpp_takes(kind, layers, tmp_path):
+    said = {"gemma2.attention.key_length": 32}
+    header = read_header(tiny_gguf.write(tmp_path / "a.gguf", changed=said, architecture="gemma2"))
+    for n_layers, expected in ((26, 32), (layers, 144)):  # the largest ones: d_model / heads
+        config = getattr(transformers, kind)(num_hidden_layers=n_layers, hidden_size=4608, num_attention_heads=32)
+        restore_settings(header, config)
+        assert config.query_pre_attn_scalar == expected
+
+
 @pytest.mark.parametrize("name", ["blk.0.attn_q.bias", "blk.1.attn_q_norm.weight", "blk.2.attn_q.weight", "new.weight"])
 def test_weights_that_would_be_dropped_are_named(name, cache, tmp_path):
     path = tiny_gguf.write(tmp_path / "more.gguf", arrays={name: np.ones(64, np.float32)})

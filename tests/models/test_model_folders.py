@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tokenizers
 import torch
 import transformers
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
+from tokenizers import pre_tokenizers
 
 import attnviz
 from attnviz.models import files
@@ -454,6 +456,76 @@ def test_a_tokenizer_without_its_files(llama, intact, tmp_path):
 def test_a_tokenizer_whose_class_nobody_names_is_what_its_file_says(engine, llama, intact):
     (llama / "tokenizer_config.json").unlink()
     assert_same(numbers(llama, engine), intact("llama")[1][engine])
+
+
+SPLITTERS = {
+    "digits": pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.WhitespaceSplit()]
+    ),
+    "letters": pre_tokenizers.Split("", "isolated"),
+}
+
+
+@pytest.mark.parametrize("named", [None, "PreTrainedTokenizerFast", "GPT2Tokenizer", "LlamaTokenizerFast"])
+@pytest.mark.parametrize("how", ["digits", "letters", "lower"])
+def test_text_is_cut_up_as_tokenizer_json_says_whatever_class_is_named(how, named, tmp_path):
+    tiny.build(tiny.recipe("Qwen2ForCausalLM", "Qwen2Config", num_key_value_heads=2), tmp_path)
+    letters = {letter: number for number, letter in enumerate(["<unk>", *"abcdefgwW0123456789 "])}
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel(letters | {"a1": 40, "1": 41}, unk_token="<unk>"))
+    words.pre_tokenizer = SPLITTERS.get(how, SPLITTERS["letters"])
+    if how == "lower":
+        words.normalizer = tokenizers.normalizers.Lowercase()
+    words.save(str(tmp_path / "tokenizer.json"))
+    configure(tmp_path, "tokenizer_config.json", tokenizer_class=named or ...)
+    text = "W1 a1 1 20"
+    assert [token.id for token in attnviz.load(str(tmp_path)).trace(text).tokens] == words.encode(text).ids
+
+
+@pytest.mark.parametrize("where", ["added_tokens.json", "tokenizer_config.json"])
+def test_added_words_with_other_numbers_than_the_folder_states(where, llama):
+    words = json.loads((llama / "tokenizer.json").read_text())
+    words["added_tokens"].append(words["added_tokens"][0] | {"id": 91, "content": "<new>", "special": True})
+    (llama / "tokenizer.json").write_text(json.dumps(words))
+    for number, fits in ((91, True), (93, False)):
+        stated = (
+            {"<new>": number} if where == "added_tokens.json" else {str(number): {"content": "<new>", "special": True}}
+        )
+        (llama / where).write_text(
+            json.dumps(stated if where == "added_tokens.json" else {"added_tokens_decoder": stated})
+        )
+        if fits:
+            assert attnviz.load(str(llama)).trace("<new> w1").tokens[0].id == 91
+        else:
+            with pytest.raises(ValueError, match="93"):
+                attnviz.load(str(llama))
+
+
+def test_an_encoder_saved_without_its_decoder_is_an_encoder(tmp_path):
+    config = transformers.T5Config(vocab_size=97, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4)
+    transformers.T5EncoderModel(config).save_pretrained(tmp_path)
+    tiny.tiny_tokenizer().save_pretrained(tmp_path)
+    trace = attnviz.load(str(tmp_path)).trace(TEXT)
+    model = transformers.T5EncoderModel.from_pretrained(tmp_path, attn_implementation="eager").eval()
+    with torch.no_grad():
+        own = model(torch.tensor([[token.id for token in trace.tokens]]), output_attentions=True).attentions
+    assert trace.parts == ("encoder",)
+    for layer, weights in enumerate(own):
+        np.testing.assert_allclose(trace.layer_weights(layer), weights[0].numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("settings", [{"attn_implementation": "flash_attention_2"}, {"return_dict": False}])
+def test_how_somebody_else_ran_the_model_is_no_matter(settings, llama, intact):
+    configure(llama, **settings)
+    assert_same(numbers(llama), intact("llama")[1]["torch"])
+
+
+def test_sines_that_older_versions_saved_are_silent(tmp_path):
+    sizes = {"d_model": 32, "num_layers": 2, "attention_heads": 4, "ffn_dim": 64, "max_position_embeddings": 64}
+    tiny.build(tiny.recipe("XGLMForCausalLM", "XGLMConfig", sized=False, **sizes), tmp_path)
+    expected = numbers(tmp_path)
+    edit(tmp_path, lambda tensors: tensors | {"model.embed_positions.weights": torch.zeros(66, 32)})
+    assert_same(numbers(tmp_path), expected)
+    assert not any("embed_positions" in note for note in attnviz.load(str(tmp_path)).info.notes)
 
 
 # Everything at once
