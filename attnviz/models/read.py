@@ -32,7 +32,7 @@ from attnviz.models.weight_files import Checkpoint, raw_config, settings_in
 
 HEADS = ("CausalLM", "Seq2SeqLM", "ImageTextToText", "MultimodalLM")  # AutoModelFor...: what predicts a next token
 # a model is made layer by layer and expert by expert: more than this, and more than there are weights, can't be
-MOST = 1000
+MOST, MOST_EXPERTS = 1000, 20_000
 _COUNTS = re.compile(r"^(n|num)_(\w+_)?(layers?|blocks|experts)$|^((en|de)coder_)?layers$|^depth$")
 
 # transformers prints a table of what is missing or left over; here that is a sentence or a note
@@ -93,7 +93,8 @@ def _check_counts(settings: dict[str, Any], n_tensors: int, title: str) -> None:
     for name, value in settings.items():
         if isinstance(value, dict):
             _check_counts(value, n_tensors, title)
-        elif _COUNTS.search(name) and isinstance(value, int | float) and value > max(MOST, n_tensors):
+        most = max(MOST_EXPERTS if name.endswith("experts") else MOST, n_tensors)
+        if _COUNTS.search(name) and isinstance(value, int | float) and value > most:
             raise ValueError(
                 f"{title} can't be loaded: its config.json says {name} {value}, and its files hold {n_tensors} weights"
             )
@@ -119,7 +120,8 @@ def _class(config: Any, checkpoint: Checkpoint, title: str) -> Any:
     else the bare model. An encoder that hides no token predicts no next one, whatever head it has.
     """
     named = set(config.architectures or ())
-    heads = [kind for name in HEADS if config.is_encoder_decoder or name != "Seq2SeqLM" for kind in _kinds(name, named)]
+    names = [name for name in HEADS if named or config.is_encoder_decoder or name != "Seq2SeqLM"]
+    heads = [kind for name in names for kind in _kinds(name, named)]
     found = [each for each in (_class_of(kind, config) for kind in heads) if each is not None]
     if named and found:
         return found[0]
@@ -237,7 +239,11 @@ def _hollow(kind: Any, config: Any, title: str) -> Any:
 def _account(model: Any, told: dict[str, Any], checkpoint: Checkpoint, title: str) -> tuple[str, ...]:
     """Return notes on weights without a place; raise ValueError for what is missing, doesn't fit or isn't numbers."""
     tensors, base = checkpoint.tensors, model.base_model_prefix
-    unused = {name: _shape(name, base, checkpoint) for name in told["unexpected_keys"]}
+    unused = {
+        name: _shape(name, base, checkpoint)
+        for name in told["unexpected_keys"]
+        if not _looks_further(name, model.config)
+    }
     modules = {name.removeprefix(f"{base}.") for name, _ in model.named_modules() if name}
     unplaced = unused_notes(unused, modules, base, title)
     refuse_missing(told["missing_keys"], title)
@@ -248,6 +254,13 @@ def _account(model: Any, told: dict[str, Any], checkpoint: Checkpoint, title: st
         refuse_integers({name: tensors[name] for name in tensors if name not in unused}, tables, title)
     refuse_endless(_finite(model), title)
     return unplaced
+
+
+def _looks_further(name: str, config: Any) -> bool:
+    """Return True for a weight of the layers behind the last one that guess the token after the next (DeepSeek-V3)."""
+    config = config.get_text_config()
+    n_more, found = getattr(config, "num_nextn_predict_layers", 0) or 0, re.search(r"(?:^|\.)layers\.(\d+)\.", name)
+    return "mtp" in name or (found is not None and 0 <= int(found[1]) - config.num_hidden_layers < n_more)
 
 
 def _shape(name: str, base: str, checkpoint: Checkpoint) -> tuple[int, ...] | None:
@@ -269,10 +282,10 @@ def _refuse_twins(model: Any, checkpoint: Checkpoint, title: str) -> None:
 
 
 def _finite(model: Any) -> Iterator[tuple[str, bool]]:
-    """Yield (name, whether all numbers are finite) of what a model keeps in its files."""
-    for name, tensor in model.state_dict().items():
+    """Yield (name, whether all numbers are finite) of each weight; bounds beside them may well be infinite."""
+    for name, tensor in model.named_parameters():
         if tensor.is_floating_point() and tensor.numel() and tensor.element_size() > 1:
-            yield name, bool(torch.isfinite(torch.stack(tensor.aminmax())).all())
+            yield name, bool(torch.isfinite(torch.stack(tensor.detach().aminmax())).all())
 
 
 def _rows(model: Any) -> int | None:

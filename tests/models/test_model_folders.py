@@ -519,6 +519,14 @@ def test_how_somebody_else_ran_the_model_is_no_matter(settings, llama, intact):
     assert_same(numbers(llama), intact("llama")[1]["torch"])
 
 
+def test_layers_that_guess_the_token_after_the_next_are_no_fault(llama, intact):
+    edit(llama, lambda tensors: tensors | {"model.layers.2.eh_proj.weight": torch.zeros(2, 2)})
+    with pytest.raises(ValueError, match="layers.2"):
+        attnviz.load(str(llama))
+    configure(llama, num_nextn_predict_layers=1)
+    assert_same(numbers(llama), intact("llama")[1]["torch"])
+
+
 def test_sines_that_older_versions_saved_are_silent(tmp_path):
     sizes = {"d_model": 32, "num_layers": 2, "attention_heads": 4, "ffn_dim": 64, "max_position_embeddings": 64}
     tiny.build(tiny.recipe("XGLMForCausalLM", "XGLMConfig", sized=False, **sizes), tmp_path)
