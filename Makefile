@@ -26,7 +26,7 @@ test: $(VENV)/.installed-dev ## run the tests and doctests (some of them: make t
 
 test-long: $(VENV)/.installed-dev ## run what is long by nature: a fuzz of model folders, every architecture
 	@echo "attnviz: running the long tests"
-	@$(BIN)/python -m pytest -m long $(if $(CI),-n 2) $(ARGS)
+	@$(BIN)/python -m pytest -m long $(if $(CI),-n 2 --dist loadfile) $(ARGS)
 
 check: $(VENV)/.installed-dev ## look at layout, lint and annotations, change nothing
 	@echo "attnviz: checking layout, lint and annotations"

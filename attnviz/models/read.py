@@ -259,8 +259,9 @@ def _account(model: Any, told: dict[str, Any], checkpoint: Checkpoint, title: st
 def _looks_further(name: str, config: Any) -> bool:
     """Return True for a weight of the layers behind the last one that guess the token after the next (DeepSeek-V3)."""
     config = config.get_text_config()
-    n_more, found = getattr(config, "num_nextn_predict_layers", 0) or 0, re.search(r"(?:^|\.)layers\.(\d+)\.", name)
-    return "mtp" in name or (found is not None and 0 <= int(found[1]) - config.num_hidden_layers < n_more)
+    n_layers, n_more = (getattr(config, name, 0) or 0 for name in ("num_hidden_layers", "num_nextn_predict_layers"))
+    found = re.search(r"(?:^|\.)layers\.(\d+)\.", name)
+    return "mtp" in name or (found is not None and n_layers <= int(found[1]) < n_layers + n_more)
 
 
 def _shape(name: str, base: str, checkpoint: Checkpoint) -> tuple[int, ...] | None:
