@@ -1,6 +1,7 @@
 """The whole app without a browser: what a visitor can do in it, and how often the models ran."""
 
 import base64
+import functools
 import json
 import re
 import threading
@@ -12,8 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.runtime.state.common import TESTING_KEY
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
 from attnviz.core.battery import battery_texts
 from attnviz.core.switches import Switches
@@ -22,6 +25,7 @@ from attnviz.models.torch_engine import TorchEngine
 from attnviz.ui import cache
 from attnviz.ui.cache import ModelChoice
 from attnviz.ui.visit import Visit
+from tests.ui import address
 
 APP = Path(__file__).parents[2] / "app.py"
 SECONDS = 60
@@ -131,10 +135,24 @@ def _unpacked(values: Any) -> np.ndarray:
     return flat.reshape([int(n) for n in values["shape"].split(",")])
 
 
+@pytest.fixture(scope="session", autouse=True)
+def read_once() -> Iterator[None]:
+    """Let AppTest read what never changes once, as a server does, where it reads it with each run.
+
+    These are the packages that are installed, searched for components, and the compiled pages.
+    """
+    scripts = ScriptCache()
+    with pytest.MonkeyPatch.context() as patch:
+        scan = functools.cache(manifest_scanner.scan_component_manifests)
+        patch.setattr(manifest_scanner, "scan_component_manifests", scan)
+        for module in (app_test, local_script_runner):
+            patch.setattr(module, "ScriptCache", lambda: scripts)
+        yield
+
+
 @pytest.fixture
 def open_app(smollm2: Any, minilm: Any) -> Iterator[Callable[..., Visitor]]:
-    """Return a function that opens the app at an address; the real models are there already, texts are not."""
-    cache.traces.clear()
+    """Return a function that opens the app at an address; the real models are there already."""
     _shelve(smollm2, minilm)
     yield Visitor
     _shelve(smollm2, minilm)
@@ -154,7 +172,15 @@ class Passes:
 
 
 @pytest.fixture
-def passes(monkeypatch: pytest.MonkeyPatch) -> Passes:
+def no_traces() -> Iterator[None]:
+    """Begin and end without a text that ran before."""
+    cache.traces.clear()
+    yield
+    cache.traces.clear()
+
+
+@pytest.fixture
+def passes(no_traces: None, monkeypatch: pytest.MonkeyPatch) -> Passes:
     """Return lists that grow with each forward pass."""
     found, now = Passes(), threading.local()
     references = {item.text for item in battery_texts()}
@@ -172,3 +198,9 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> Passes:
     monkeypatch.setattr(TorchEngine, "trace", keep_text)
     monkeypatch.setattr(TorchEngine, "_run", count)
     return found
+
+
+@pytest.fixture
+def open_link(monkeypatch: pytest.MonkeyPatch) -> Callable[..., address.Visit]:
+    """Return a function that opens a tab with an address and runs its page once."""
+    return lambda **params: address.Visit(monkeypatch, params)

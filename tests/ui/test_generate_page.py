@@ -615,6 +615,7 @@ def test_characters_of_several_tokens(open_page: Open, text: str) -> None:
         assert visitor.component("generate-strip")["labels"] == [token.label for token in step.trace.tokens]
 
 
+@pytest.mark.usefixtures("no_traces")
 def test_a_text_that_the_page_did_not_read_whole_is_not_continued(
     open_tiny: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
