@@ -1,5 +1,6 @@
 """What all tests share: tiny models, the two small real models, and how hypothesis behaves."""
 
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -35,19 +36,46 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
-def smollm2() -> Any:
-    """Return the engine of SmolLM2-135M-Instruct: a decoder, 30 layers of 9 heads."""
-    import attnviz
+def shipped() -> Callable[..., Any]:
+    """Return a function from the name of a small real model and "torch" or "numpy" to its engine, loaded once."""
+    from attnviz.models.load import load
 
-    return attnviz.load("smollm2")
+    return functools.cache(lambda name, engine="torch": load(name, engine=engine))
 
 
 @pytest.fixture(scope="session")
-def minilm() -> Any:
+def smollm2(shipped: Callable[..., Any]) -> Any:
+    """Return the engine of SmolLM2-135M-Instruct: a decoder, 30 layers of 9 heads."""
+    return shipped("smollm2")
+
+
+@pytest.fixture(scope="session")
+def minilm(shipped: Callable[..., Any]) -> Any:
     """Return the engine of all-MiniLM-L6-v2: an encoder, 6 layers of 12 heads."""
+    return shipped("minilm")
+
+
+@pytest.fixture
+def load_once(shipped: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every call of `attnviz.load` get the two small real models that are loaded already."""
+    from attnviz.models import load as loading
+
+    real = loading.load
+
+    def load(name: Any, *, engine: str = "torch", progress: Any = None, **options: Any) -> Any:
+        if name in ("smollm2", "minilm") and options in ({}, {"dtype": "float32", "revision": None}):
+            return shipped(name, engine)
+        return real(name, engine=engine, progress=progress, **options)
+
+    monkeypatch.setattr(loading, "load", load)
+
+
+@pytest.fixture(scope="session")
+def tiny_engine(tiny_folder: Callable[..., Path]) -> Callable[..., Any]:
+    """Return a function from the name of a tiny model to its engine, loaded once: for tests that leave it as it is."""
     import attnviz
 
-    return attnviz.load("minilm")
+    return functools.cache(lambda name, sharpen=tiny.SHARP: attnviz.load(str(tiny_folder(name, sharpen))))
 
 
 def pytest_make_parametrize_id(val: Any) -> str | None:

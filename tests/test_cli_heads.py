@@ -31,7 +31,7 @@ TEXT = "Tom & <b>Ann</b> $x$"
 
 
 @pytest.fixture(autouse=True)
-def wide(monkeypatch):
+def wide(load_once, monkeypatch):
     monkeypatch.setenv("COLUMNS", "240")
 
 

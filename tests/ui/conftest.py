@@ -151,7 +151,7 @@ def read_once() -> Iterator[None]:
 
 
 @pytest.fixture
-def open_app(smollm2: Any, minilm: Any) -> Iterator[Callable[..., Visitor]]:
+def open_app(load_once: None, smollm2: Any, minilm: Any) -> Iterator[Callable[..., Visitor]]:
     """Return a function that opens the app at an address; the real models are there already."""
     _shelve(smollm2, minilm)
     yield Visitor
