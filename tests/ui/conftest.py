@@ -24,11 +24,12 @@ from attnviz.core.trace import Trace
 from attnviz.models.torch_engine import TorchEngine
 from attnviz.ui import cache
 from attnviz.ui.cache import ModelChoice
+from attnviz.ui.shelf import Shelf
 from attnviz.ui.visit import Visit
 from tests.ui import address
 
 APP = Path(__file__).parents[2] / "app.py"
-SECONDS = 60
+SECONDS = 600  # a busy machine is slow, and no test is about that
 WIDGETS = (
     "selectbox", "button_group", "number_input", "select_slider", "multiselect", "button", "text_input",
     "file_uploader",
@@ -158,6 +159,12 @@ def open_app(load_once: None, smollm2: Any, minilm: Any) -> Iterator[Callable[..
     _shelve(smollm2, minilm)
 
 
+@pytest.fixture
+def open_step(open_app: Callable[..., Visitor]) -> Callable[..., Visitor]:
+    """Return a function that opens the page From scratch at a step, as its link does."""
+    return lambda step, **address: open_app(page="scratch", step=step, **address)
+
+
 def _shelve(*engines: Any) -> None:
     for engine in engines:
         cache.engines().get(ModelChoice(engine.info.name), lambda engine=engine: engine)
@@ -172,11 +179,10 @@ class Passes:
 
 
 @pytest.fixture
-def no_traces() -> Iterator[None]:
-    """Begin and end without a text that ran before."""
-    cache.traces.clear()
-    yield
-    cache.traces.clear()
+def no_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin without a text that ran before, and leave none."""
+    own: Shelf[Trace] = Shelf(cache.TRACE_BYTES, lambda trace: trace.nbytes)
+    monkeypatch.setattr(cache, "traces", lambda: own)
 
 
 @pytest.fixture

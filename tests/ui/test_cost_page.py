@@ -30,12 +30,7 @@ SECONDS = 60
 def open_part(open_app: Open) -> Callable[..., Visitor]:
     """Return a function that opens the page at a part, as its link does."""
 
-    def visit(part: str, **address: str) -> Visitor:
-        visitor = open_app(cost_part=part, **address)
-        visitor.app.switch_page("attnviz/pages/cost.py").run()
-        return visitor
-
-    return visit
+    return lambda part, **address: open_app(page="cost", cost_part=part, **address)
 
 
 def says(visitor: Visitor) -> str:
