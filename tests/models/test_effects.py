@@ -296,7 +296,6 @@ def effect_of(model, ids, pair, head):
     ("text", "words", "head", "sentence"),
     [
         (IOI, ("Mary", "John"), (24, 4), "L24 H4 looks at “Mary” (0.81) but votes against “Mary” (−1.07), and without"),
-        (IOI, ("Mary", "John"), (23, 3), "L23 H3 looks at “John” (0.78) but votes against “John” (−2.86), and without"),
         (
             KEYS,
             ("are", "is"),
@@ -305,7 +304,7 @@ def effect_of(model, ids, pair, head):
         ),
         (KEYS, ("are", "is"), (13, 8), "No effect: L13 H8 hardly votes by itself (+0.04 for “are”), and without it"),
     ],
-    ids=["L24 H4", "L23 H3", "L26 H0", "L13 H8"],
+    ids=["L24 H4", "L26 H0", "L13 H8"],
 )
 def test_verdicts_from_the_text_to_the_sentence(text, words, head, sentence, engines):
     engine = engines("smollm2")[1]

@@ -276,5 +276,5 @@ def test_heads_that_find_the_person_in_the_shipped_sentences(name, head, at_leas
     items = [item for item in make_items("en") if item.group.startswith(FORMS)]
     pairs = {tuple(item.meta["words"]) for item in items}
     assert len(pairs) >= 60 and all((b, a) in pairs for a, b in pairs)  # 30 pairs in both orders
-    scores = score(scan(request.getfixturevalue(name), items, cache=False).looks, draws=10)
+    scores = score(scan(request.getfixturevalue(name), items[::3], cache=False).looks, draws=10)
     assert scores.accuracy[head] >= at_least

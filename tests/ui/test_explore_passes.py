@@ -152,7 +152,7 @@ def test_two_visitors_with_opposite_switches_never_see_each_others_maps(open_app
         """Return the largest weight on a later token after each of many texts."""
         found = []
         for number in range(RUNS):
-            together.wait(60)
+            together.wait(600)
             visitors[causal].type(f"The {number} visitors read another text")
             assert visitors[causal].crashes() == []
             visit = visitors[causal].visit

@@ -498,7 +498,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 
     def wait(engine: Any, items: Any, *, progress: Any) -> Any:
         progress("Held", 1, 2)
-        go_on.wait(20)
+        go_on.wait(300)
         progress("Held", 2, 2)
         return scan_boards(engine, items)
 
@@ -524,7 +524,7 @@ def test_the_page_lives_while_it_measures_and_hears_stop(
     visitor.press("stop-measuring")
     assert visitor.has("measure-heads") and not visitor.has("stop-measuring")
     held.set()
-    job._thread.join(20)
+    job._thread.join(300)
     visitor.app.run()
     assert not job.going_on and job.result is None  # it ended at its next word, and left nothing
     assert visitor.has("measure-heads") and not visitor.has("accuracy") and not list(own_cache.rglob("*.npz"))
@@ -685,9 +685,8 @@ def test_a_link_that_can_not_be_read_says_so(open_page: Open) -> None:
     names = ["topic", "pronoun", "candidates", "answer", "lead", "click", "sentences", "instead"]
     visitor = open_page(**dict.fromkeys(names, "-1 nonsense"))
     assert visitor.crashes() == []
-    assert sorted(visitor.notes()) == sorted(
-        f"The link's “{name}” can't be read, so the page's own is shown." for name in names
-    )
+    (note,) = visitor.notes()
+    assert all(f"“{name}”" in note for name in names)
     assert visitor.component("arcs")["pronoun"] == 10
 
 

@@ -227,9 +227,12 @@ def test_steps_bear_every_text_and_model(open_step: Any, address: dict[str, str]
     visitor = open_step(MINE[0], **address)
     for name in MINE:
         visitor.choose("step", name)
-        unfold(visitor, *FOLDS[name])
+        for box in FOLDS[name]:  # opened with the next run
+            visitor.app.session_state[box] = True
         if visitor.has(f"answer-{name}-button"):
             visitor.press(f"answer-{name}-button")
+        else:
+            visitor.app.run()
         assert visitor.crashes() == visitor.errors() == [], name
 
 
