@@ -6,6 +6,8 @@ ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
+# A file stays in one process, and files begin in the order of tests/progress.py; each process takes a gigabyte or two.
+SIDE_BY_SIDE := $(if $(CI),-n 2,-n logical --maxprocesses 4) --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --disable-pip-version-check $(if $(CI),--quiet)
 
 .DEFAULT_GOAL := help
@@ -22,7 +24,7 @@ app: $(VENV)/.installed-app ## open attnviz in the browser (another port: make a
 
 test: $(VENV)/.installed-dev ## run the tests and doctests (some of them: make test ARGS="-k softmax")
 	@echo "attnviz: running the tests"
-	@$(BIN)/python -m pytest $(if $(CI),-n 2 --dist loadfile) $(ARGS)
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
 test-long: $(VENV)/.installed-dev ## run what is long by nature: a fuzz of model folders, every architecture
 	@echo "attnviz: running the long tests"

@@ -22,7 +22,7 @@ ITEMS = read_items(SHIPPED / "en.jsonl")[0][::40]  # 20 of them
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
+def cache(load_once, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "200")
 

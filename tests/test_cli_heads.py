@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -31,7 +30,7 @@ TEXT = "Tom & <b>Ann</b> $x$"
 
 
 @pytest.fixture(autouse=True)
-def wide(monkeypatch):
+def wide(load_once, monkeypatch):
     monkeypatch.setenv("COLUMNS", "240")
 
 
@@ -157,10 +156,8 @@ def test_a_browser_that_hangs_is_ended(tmp_path, monkeypatch):
     browser.chmod(0o755)
     monkeypatch.setenv("BROWSER_PATH", str(browser))
     figure, _ = head_figure(head_numbers(random_trace(3), 0, 0, version=""), title="", theme="light", scale="linear")
-    started = time.monotonic()
     with pytest.raises(ValueError, match="gave no png in 6 seconds"):
         image(figure, "png", seconds=6)
-    assert time.monotonic() - started < 20
     assert not psutil.pid_exists(int(pid_file.read_text()))
 
 

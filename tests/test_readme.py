@@ -19,7 +19,7 @@ SLOW = ("scan", "--known")
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path, monkeypatch):
+def elsewhere(load_once, tmp_path, monkeypatch):
     """Run in an empty folder that has the repository's assets, so that nothing is written into the repository."""
     (tmp_path / "assets").symlink_to(ROOT / "assets")
     monkeypatch.chdir(tmp_path)

@@ -12,31 +12,11 @@ from torch.nn import functional
 
 from attnviz.core.attention import attention_scores, scaled_dot_product_attention
 from attnviz.core.blockwise import blockwise_attention, blockwise_steps, merge_block, nothing_seen
+from tests.cases import every
+from tests.core.made_heads import DTYPES, ONES, ROW_2, SEEDS, SIZES, close, heads, random_mask
 
-DTYPES = st.sampled_from([np.float32, np.float64])
 BATCHES = st.lists(st.integers(1, 2), max_size=2).map(tuple)
-SIZES = st.integers(1, 20)
-SEEDS = st.integers(0, 2**32 - 1)
 few = settings(max_examples=60, deadline=None)
-
-
-def close(dtype, scores):
-    """1e-6 (1 + largest |score|) in float32; 1e-12 in float64, more only where large scores are coarser."""
-    largest = np.abs(scores[np.isfinite(scores)]).max()
-    return {"rtol": 0, "atol": 1e-6 * (1 + largest) if dtype == np.float32 else max(1e-12, 1e-14 * largest)}
-
-
-def heads(rng, *batch, queries, keys, d_head=8, d_value=5, dtype=np.float64):
-    shapes = ((*batch, queries, d_head), (*batch, keys, d_head), (*batch, keys, d_value))
-    return tuple(rng.normal(size=shape).astype(dtype) for shape in shapes)
-
-
-def random_mask(rng, kind, queries, keys):
-    """None, booleans or an additive bias with -inf; key 0 is open to all, so that causal leaves no row empty."""
-    if kind == "none":
-        return None
-    allowed = (rng.random((queries, keys)) < 0.4) | (np.arange(keys) == 0)
-    return allowed if kind == "boolean" else np.where(allowed, rng.normal(size=allowed.shape), -np.inf)
 
 
 @few
@@ -53,13 +33,13 @@ def test_equals_attention_at_once(seed, dtype, batch, queries, keys, block_size,
     np.testing.assert_allclose(output, expected, **close(dtype, attention_scores(q, k, **options)))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", ["none", "boolean", "additive"])
-@pytest.mark.parametrize("block_size", [1, 7, 64, 100])
+@every("dtype", [np.float32, np.float64])
+@every("kind", ["none", "boolean", "additive"])
+@every("block_size", [1, 7, 32, 50])
 def test_equals_attention_at_once_on_longer_texts(block_size, kind, dtype):
     rng = np.random.default_rng(0)
-    q, k, v = heads(rng, 2, queries=100, keys=100, d_head=16, dtype=dtype)
-    mask = random_mask(rng, kind, 100, 100)
+    q, k, v = heads(rng, 2, queries=50, keys=50, d_head=16, dtype=dtype)
+    mask = random_mask(rng, kind, 50, 50)
     for causal in (False, True):
         expected, _ = scaled_dot_product_attention(q, k, v, mask=mask, causal=causal)
         output = blockwise_attention(q, k, v, mask=mask, causal=causal, block_size=block_size)
@@ -207,9 +187,6 @@ def test_merging_blocks_of_any_width_is_one_softmax(seed, dtype, widths):
 
 
 # errors
-
-ONES = np.ones((4, 3))
-ROW_2 = np.arange(4)[:, None] != 2  # query 2 may see nothing
 
 
 @pytest.mark.parametrize("attend", [blockwise_attention, lambda *a, **options: list(blockwise_steps(*a, **options))])

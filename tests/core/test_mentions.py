@@ -1,7 +1,7 @@
 """Words, pronouns and candidates: by hand, on the sentences that ship, and properties that hold for any text."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnviz.core.items import LANGUAGES, SHIPPED, Item, read_items
@@ -63,6 +63,7 @@ def test_a_text_falls_into_words_and_marks(text: str, words: list[str]) -> None:
     assert words_of(text) == words
 
 
+@settings(max_examples=40)
 @given(ANY_TEXT)
 def test_words_cover_all_that_is_no_white_space_once(text: str) -> None:
     seen = [0] * len(text)

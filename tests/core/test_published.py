@@ -8,9 +8,10 @@ import transformers
 
 from attnviz.core.cost import cache_bytes
 from attnviz.core.published import GB, MODELS_FILE, fits, parameters, published_models
+from tests.cases import every
 
 MODELS = {model.name: model for model in published_models()}
-each = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+each = every("model", MODELS)
 
 
 @each
@@ -106,8 +107,8 @@ def test_tying_saves_one_embedding():
 
 
 @each
-@pytest.mark.parametrize("memory", [8 * GB, 24 * GB, 80 * GB])
-@pytest.mark.parametrize(("weight_bytes", "number_bytes"), [(2, 2), (0.5, 1), (4, 4)])
+@every("memory", [8 * GB, 24 * GB, 80 * GB])
+@every("weight_bytes, number_bytes", [(2, 2), (0.5, 1), (4, 4)])
 def test_the_most_tokens_fit_and_one_more_does_not(model, memory, weight_bytes, number_bytes):
     sizes = {"weight_bytes": weight_bytes, "cache_bytes": number_bytes}
     fit = fits(model, memory, tokens=8192, **sizes)

@@ -56,7 +56,7 @@ def test_density_of_even_widths_is_a_polynomial_times_an_exponential(d, density)
 
 @pytest.mark.parametrize("d", [2, 3, 16, 128, 1024])
 def test_density_has_area_1_variance_d_and_the_kurtosis(d):
-    x = np.linspace(-25, 25, 5001) * np.sqrt(d)
+    x = np.linspace(-25, 25, 3001) * np.sqrt(d)
     density = product_density(x, d)
     moments = [(x[1] - x[0]) * (x**power * density).sum() for power in (0, 2, 4)]
     np.testing.assert_allclose(moments, [1, d, (3 + 6 / d) * d**2], rtol=1e-4)
@@ -86,7 +86,7 @@ def test_products_have_the_kurtosis_that_theory_gives(d):
 
 @pytest.mark.parametrize("d", [1, 128, 1024])
 def test_products_have_variance_d(d):
-    found = random_scaling(8, d, seed=2, n_rows=MANY)
+    found = random_scaling(8, d, seed=2, n_rows=MANY // 4)
     assert found.products.std() == pytest.approx(np.sqrt(d), rel=0.02)  # 11.3 at d = 128
     assert found.factor == pytest.approx(1 / np.sqrt(d))
 

@@ -6,7 +6,7 @@ import pytest
 
 from attnviz.core.pronouns import Looks, choose_heads, score, take
 from attnviz.core.scoreboard import CSV_COLUMNS, boards_text, csv_text, make_board, make_boards, read_boards
-from tests.core.test_pronouns import made_item, made_looks
+from tests.core.made_looks import made_item, made_looks
 
 
 def mixed_looks():

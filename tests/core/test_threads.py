@@ -80,12 +80,12 @@ def test_the_last_of_two_threads_gives_the_number_back():
     def other():
         with one_thread():
             entered.set()
-            assert leave.wait(30)
+            assert leave.wait(300)
 
     thread = threading.Thread(target=other)
     with one_thread():
         thread.start()
-        assert entered.wait(30)
+        assert entered.wait(300)
         assert n_threads() == 1
     assert n_threads() == 1  # the other is inside still
     leave.set()

@@ -5,7 +5,7 @@ import pytest
 
 from attnviz.figures import cache_bands
 from attnviz.figures.theme import THEMES
-from tests.figures.test_theme import contrast
+from tests.figures.eyes import contrast
 
 SIZES = np.array([[1.0, 2.0, 3.0, 0.5], [0.0, 4.0, 1.5, 8.0]])
 BANDS, LABELS = ["K 0", "K <1>"], ["·the", "·cat", "·the", "$x$"]

@@ -7,7 +7,7 @@ import pytest
 
 from attnviz.figures import candidate_bars
 from attnviz.figures.theme import OKABE_ITO, THEMES, candidate_colours
-from tests.figures.test_theme import contrast, distance
+from tests.figures.eyes import contrast, distance
 
 NAMES = ["Tom", "Anna", "the dog"]
 ROWS = [("L9 H4, chosen", [0.11, 0.62, 0.0]), ("L2 H0", [0.3, 0.004, 0.3])]

@@ -10,10 +10,11 @@ import plotly.io as pio
 import pytest
 
 from attnviz.figures.theme import THEMES, on_page
+from tests.cases import every
 from tests.figures.made_up import ALL
 
 TITLE = "<b>Bold</b> & $x$"
-EVERY = pytest.mark.parametrize("draw", ALL.values(), ids=ALL)
+EVERY = every("draw", ALL)
 DTYPES = {"i1", "i2", "i4", "u1", "u2", "f4"}  # without doubles, which cost twice as much and show no more
 
 
@@ -35,7 +36,7 @@ def described(figure) -> dict:
 
 
 @EVERY
-@pytest.mark.parametrize("theme", THEMES)
+@every("theme", tuple(THEMES))
 def test_no_text_is_read_as_html_or_mathematics(draw, theme):
     texts = [text for path, text in parts(described(draw(title=TITLE, theme=theme))) if isinstance(text, str)]
     drawn = [re.sub(r"^data:image/png;base64,.*|<br>|<extra></extra>", "", text) for text in texts]
@@ -89,7 +90,7 @@ def test_refuses_an_unknown_theme(draw):
 
 
 @EVERY
-@pytest.mark.parametrize("theme", THEMES)
+@every("theme", tuple(THEMES))
 def test_sits_on_the_page_with_its_own_background(draw, theme):
     figure = draw(theme=theme)
     layout = figure.layout.template.layout
@@ -103,8 +104,9 @@ def test_sits_on_the_page_with_its_own_background(draw, theme):
 @EVERY
 def test_looks_the_same_whatever_the_default_template_is(draw, monkeypatch):
     before = draw().to_json()
-    monkeypatch.setattr(pio.templates, "default", "plotly_dark")
-    assert draw().to_json() == before
+    with monkeypatch.context() as patch:
+        patch.setattr(pio.templates, "default", "plotly_dark")
+        assert draw().to_json() == before
 
 
 @EVERY

@@ -5,7 +5,7 @@ import pytest
 
 from attnviz.figures import rate_dots
 from attnviz.figures.theme import THEMES
-from tests.figures.test_theme import contrast
+from tests.figures.eyes import contrast
 
 NAN = float("nan")
 ROWS = [("L9 H4", 0.875, 0.8, 0.95), ("L3 H1", 0.5, 0.25, 0.625), ("nearest candidate", 0.25, NAN, NAN)]

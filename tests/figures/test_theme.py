@@ -15,10 +15,12 @@ from attnviz import figures
 from attnviz.figures.colour import hex_to_rgb, sequential
 from attnviz.figures.palettes import PALETTES, in_palette, palette_of
 from attnviz.figures.theme import OKABE_ITO, THEMES, escape, shorten, wrap
+from tests.cases import every
+from tests.figures.eyes import contrast, distance, lab, linear
 from tests.figures.made_up import causal_map, labels, thumbnails
 
-EACH = pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
-EACH_PALETTE = pytest.mark.parametrize("palette", PALETTES)
+EACH = every("theme", THEMES)
+EACH_PALETTE = every("palette", PALETTES)
 RAMPS = ("weight", "measure", "below", "above")
 VISIBLE = 4.5  # CIELAB distance of two flat areas side by side that nobody takes for one
 # What eyes without one kind of cone see of linear RGB (Machado, Oliveira and Fernandes 2009, table 1, severity 1.0).
@@ -28,30 +30,7 @@ EYES = {
     "no green cones": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
     "no blue cones": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
 }
-EACH_EYE = pytest.mark.parametrize("eye", EYES)
-
-
-def linear(colour: str) -> list[float]:
-    values = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    return [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in values]
-
-
-def luminance(colour: str) -> float:
-    red, green, blue = linear(colour)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def lab(colour: str) -> np.ndarray:
-    """CIELAB by the formulas of the standard, one colour at a time."""
-    red, green, blue = linear(colour)
-    x = (0.4124 * red + 0.3576 * green + 0.1805 * blue) / 0.9505
-    z = (0.0193 * red + 0.1192 * green + 0.9505 * blue) / 1.0890
-    fx, fy, fz = (t ** (1 / 3) if t > 216 / 24389 else (24389 / 27 * t + 16) / 116 for t in (x, luminance(colour), z))
-    return np.array([116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)])
-
-
-def distance(one: str, other: str) -> float:
-    return float(np.linalg.norm(lab(one) - lab(other)))
+EACH_EYE = every("eye", list(EYES))
 
 
 def seen(colour: str, eye: str) -> str:
@@ -59,11 +38,6 @@ def seen(colour: str, eye: str) -> str:
     values = np.clip(np.asarray(EYES[eye]) @ linear(colour), 0, 1)
     levels = np.where(values <= 0.0031308, values * 12.92, 1.055 * values ** (1 / 2.4) - 0.055)
     return "#" + "".join(f"{round(255 * level):02X}" for level in levels)
-
-
-def contrast(one: str, other: str) -> float:
-    darker, lighter = sorted([luminance(one), luminance(other)])
-    return (lighter + 0.05) / (darker + 0.05)
 
 
 @EACH

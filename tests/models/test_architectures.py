@@ -15,7 +15,7 @@ from attnviz.models import cache_check
 from attnviz.models.capture import Recorder, UnknownExtra, Wires
 from attnviz.models.feed import Feed, new_positions, windows
 from tests import tiny
-from tests.models.test_engines import assert_same_maps, eager_maps
+from tests.models.eager import assert_same_maps, eager_maps
 
 TEXT = "w1 w5 w9 w2 w30 w4 w77 w1 w5 w9 w3 w12"
 IDS = {"bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 1}

@@ -2,6 +2,7 @@
 
 import copy
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from attnviz.models import effects
 from attnviz.models.effects import all_effects, direct_effects, logits_without, next_word_token, reference_means
 from attnviz.models.residual import NO_HEAD, hidden_states, layers_from, next_logits, run_through
 from attnviz.models.tokens import tokenize
-from tests.models.test_scratch import GPT2, saved
+from tests.models.saving import GPT2, saved
 
 IOI = "When Mary and John went to the store, John gave a drink to"
 KEYS = "The keys to the cabinet"
@@ -27,7 +28,7 @@ PAIRS = {"smollm2": (5099, 2322)} | dict.fromkeys(TINY, (20, 33))
 
 
 @pytest.fixture(scope="module")
-def engines(tiny_folder, request, tmp_path_factory):
+def engines(tiny_folder, shipped, tmp_path_factory):
     """Return a function from a model's name to its (torch engine, NumPy engine), loaded once.
 
     "biased" is a GPT-2 whose biases aren't 0, as the library makes them.
@@ -40,10 +41,10 @@ def engines(tiny_folder, request, tmp_path_factory):
                 torch.manual_seed(0)
                 model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**GPT2))
                 source = str(saved(tmp_path_factory.mktemp(name), model))
-            else:
-                source = name if name == "smollm2" else str(tiny_folder(name))
-            theirs = request.getfixturevalue(name) if name == "smollm2" else attnviz.load(source)
-            loaded[name] = theirs, attnviz.load(source, engine="numpy")
+            elif name != "smollm2":
+                source = str(tiny_folder(name))
+            get = partial(shipped, name) if name == "smollm2" else partial(attnviz.load, source)
+            loaded[name] = get(), get(engine="numpy")
         return loaded[name]
 
     return get
@@ -295,7 +296,6 @@ def effect_of(model, ids, pair, head):
     ("text", "words", "head", "sentence"),
     [
         (IOI, ("Mary", "John"), (24, 4), "L24 H4 looks at “Mary” (0.81) but votes against “Mary” (−1.07), and without"),
-        (IOI, ("Mary", "John"), (23, 3), "L23 H3 looks at “John” (0.78) but votes against “John” (−2.86), and without"),
         (
             KEYS,
             ("are", "is"),
@@ -304,13 +304,15 @@ def effect_of(model, ids, pair, head):
         ),
         (KEYS, ("are", "is"), (13, 8), "No effect: L13 H8 hardly votes by itself (+0.04 for “are”), and without it"),
     ],
-    ids=["L24 H4", "L23 H3", "L26 H0", "L13 H8"],
+    ids=["L24 H4", "L26 H0", "L13 H8"],
 )
-def test_verdicts_from_the_text_to_the_sentence(text, words, head, sentence, engines, effects_of):
+def test_verdicts_from_the_text_to_the_sentence(text, words, head, sentence, engines):
     engine = engines("smollm2")[1]
     trace = engine.trace(text)
     pair = tuple(next_word_token(engine.tokenizer, word, after=text)[0] for word in words)
-    direct, changes = direct_effects(engine.model, ids_of(engine, text), pair), effects_of(text, pair)
+    ids = ids_of(engine, text)
+    direct = direct_effects(engine.model, ids, pair)
+    changes = np.array([effect_of(engine.model, ids, pair, (head[0], other)) for other in range(9)])
     row = trace.weights(*head)[-1]
     found = verdict(
         words=words,
@@ -318,35 +320,20 @@ def test_verdicts_from_the_text_to_the_sentence(text, words, head, sentence, eng
         difference=direct.total,
         head=f"L{head[0]} H{head[1]}",
         looks=tuple(
-            float(row[[token.id == each for token in trace.tokens]].sum()) if each in ids_of(engine, text) else None
-            for each in pair
+            float(row[[token.id == each for token in trace.tokens]].sum()) if each in ids else None for each in pair
         ),
         direct=direct.heads[head],
-        effect=changes[head],
-        others=np.delete(changes[head[0]], head[1]),
+        effect=changes[head[1]],
+        others=np.delete(changes, head[1]),
     )
     assert found.startswith(sentence)
 
 
-@pytest.fixture(scope="module")
-def effects_of(engines):
-    """Return a function from a text and a pair to the effects of all heads of SmolLM2, computed once."""
-    kept = {}
-
-    def get(text, pair):
-        if text not in kept:
-            engine = engines("smollm2")[1]
-            kept[text] = all_effects(engine.model, ids_of(engine, text), pair)
-        return kept[text]
-
-    return get
-
-
 @pytest.mark.slow
-def test_all_effects_of_a_real_model_are_those_of_whole_passes(engines, effects_of):
+def test_all_effects_of_a_real_model_are_those_of_whole_passes(engines):
     engine = engines("smollm2")[1]
     ids, pair = ids_of(engine, KEYS), (359, 314)  # are, is
-    found = effects_of(KEYS, pair)
+    found = all_effects(engine.model, ids, pair)
     assert found.shape == (30, 9)
     assert direct_effects(engine.model, ids, pair).total + found[26, 0] == pytest.approx(0.31, abs=0.01)
     for head in ((0, 0), (0, 8), (13, 8), (26, 0), (29, 5)):

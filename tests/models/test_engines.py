@@ -8,61 +8,10 @@ import torch
 
 import attnviz
 from attnviz import Switches
+from tests.models.eager import SCRIPTS, TEXT, assert_same_maps, eager_maps, maps_from
 
-TEXT = "w1 w2 w3 <br> w1 w2 $x$ w7 w9 w1"
 DECODERS = ("llama", "mistral_sw4", "gemma2", "gptoss", "gpt2", "gpt2_inv", "opt", "qwen3next")
 LISTENED = (*DECODERS, "gemma2_nocap", "bert", "albert", "distilbert", "modernbert")
-SCRIPTS = (
-    "The animal didn't cross the street because it was too tired",
-    "Die Würde des Menschen ist unantastbar, naïve café 👍",
-    "東京は日本の首都です。",
-    "Всякий раз, когда идёт дождь",
-    "القلم على الطاولة بجانب الكتاب",
-)
-
-
-@pytest.fixture(scope="module")
-def engine_of(tiny_folder):
-    """Return a function from a tiny model's name to its engine, loaded once."""
-    engines = {}
-
-    def get(name):
-        if name not in engines:
-            engines[name] = attnviz.load(str(tiny_folder(name)))
-        return engines[name]
-
-    return get
-
-
-def eager_maps(engine, trace, kind=None):
-    """Return part -> list of (heads, queries, keys): the model's own maps, from a second copy of it."""
-    model = type(engine.model).from_pretrained(engine.info.name, attn_implementation="eager").eval()
-    return maps_from(model, trace)
-
-
-def maps_from(model, trace):
-    """Return part -> list of maps from `output_attentions=True` of an eager model."""
-    inputs = {"input_ids": torch.tensor([[token.id for token in trace.tokens]])}
-    if len(trace.parts) > 1:
-        inputs["decoder_input_ids"] = torch.tensor([[token.id for token in trace.tokens_of("decoder")[0]]])
-    with torch.no_grad():
-        output = model(**inputs, output_attentions=True)
-    if len(trace.parts) == 1:
-        return {trace.parts[0]: [a[0].numpy() for a in output.attentions if a is not None]}
-    return {
-        part: [a[0].numpy() for a in getattr(output, name)]
-        for part, name in zip(
-            trace.parts, ("encoder_attentions", "decoder_attentions", "cross_attentions"), strict=True
-        )
-    }
-
-
-def assert_same_maps(trace, maps, atol=1e-5):
-    for part, own in maps.items():
-        for layer, theirs in zip(trace.layers_of(part), own, strict=True):
-            np.testing.assert_allclose(trace.layer_weights(layer, part=part), theirs, atol=atol)
-            for head in range(trace.heads(layer, part=part)):
-                np.testing.assert_allclose(trace.weights(layer, head, part=part), theirs[head], atol=atol)
 
 
 @pytest.mark.parametrize("name", [*LISTENED, "gptneo", "bloom", "t5"])
@@ -332,15 +281,14 @@ def test_half_precision_gives_finite_rows_that_sum_to_one(dtype, scaled, tiny_fo
         np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_half_precision_of_a_real_model(dtype, smollm2):
-    engine = attnviz.load("smollm2", dtype=dtype)
+def test_half_precision_of_a_real_model(smollm2):
+    engine = attnviz.load("smollm2", dtype="float16")
     trace = engine.trace("The capital of France is")
     for layer in trace.layers:
         for switches in (None, Switches(scaled=False)):
             sums = trace.layer_weights(layer, switches=switches).sum(axis=-1)
             np.testing.assert_allclose(sums, 1, atol=1e-5)
-    assert engine.info.dtype == dtype and trace.next_tokens(1)[0][0] == "·Paris"
+    assert engine.info.dtype == "float16" and trace.next_tokens(1)[0][0] == "·Paris"
     assert np.abs(trace.weights(13, 8) - smollm2.trace(trace.text).weights(13, 8)).max() < 0.05
 
 

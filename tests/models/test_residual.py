@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-import attnviz
 from attnviz.models.residual import direct_logits, head_write, hidden_states, next_logits
 from attnviz.models.scratch import layer_norm, linear, rms_norm
 
@@ -12,22 +11,6 @@ TEXT = "Mary bought a car, although she could not drive it"
 IOI = "When Mary and John went to the store, John gave a drink to"
 NAMES = ["smollm2", "minilm", "llama", "gpt2", "bert"]
 DECODERS = ["smollm2", "llama", "gpt2"]
-
-
-@pytest.fixture(scope="module")
-def pair(tiny_folder, request):
-    """Return a function from a model's name to its (torch engine, NumPy engine), loaded once."""
-    pairs = {}
-
-    def get(name):
-        if name not in pairs:
-            real = name in ("smollm2", "minilm")
-            source = name if real else str(tiny_folder(name))
-            torch_engine = request.getfixturevalue(name) if real else attnviz.load(source)
-            pairs[name] = torch_engine, attnviz.load(source, engine="numpy")
-        return pairs[name]
-
-    return get
 
 
 def stream(pair, name, text=TEXT):

@@ -83,7 +83,7 @@ WORD_ITEMS = [
 @pytest.mark.parametrize("name", ["smollm2", "minilm"])
 @pytest.mark.parametrize("lead", ["\n", None, "Well, "])
 def test_a_scan_equals_one_trace_an_item(name, lead, request):
-    assert_same(request.getfixturevalue(name), shipped(12 if lead == "\n" else 6), lead=lead)
+    assert_same(request.getfixturevalue(name), shipped(8 if lead == "\n" else 4), lead=lead)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def shared(name, n=None):
 
 
 @needs_shared
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "n", "head", "accuracy"), [("winogender", 720, (3, 1), 0.578), ("swewinograd", 365, (0, 5), 0.496)]
 )
@@ -267,7 +267,7 @@ def test_figures_of_minilm_on_known_sets(minilm, name, n, head, accuracy):
 @needs_shared
 @pytest.mark.slow
 def test_smollm2_on_a_known_set_equals_one_trace_an_item(smollm2):
-    assert_same(smollm2, shared("winogender", 60))
+    assert_same(smollm2, shared("winogender", 12))
 
 
 @pytest.mark.slow
@@ -276,5 +276,5 @@ def test_heads_that_find_the_person_in_the_shipped_sentences(name, head, at_leas
     items = [item for item in make_items("en") if item.group.startswith(FORMS)]
     pairs = {tuple(item.meta["words"]) for item in items}
     assert len(pairs) >= 60 and all((b, a) in pairs for a, b in pairs)  # 30 pairs in both orders
-    scores = score(scan(request.getfixturevalue(name), items, cache=False).looks, draws=10)
+    scores = score(scan(request.getfixturevalue(name), items[::3], cache=False).looks, draws=10)
     assert scores.accuracy[head] >= at_least

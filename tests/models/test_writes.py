@@ -10,9 +10,6 @@ from attnviz.models.residual import direct_logits, head_write, hidden_states, ne
 from attnviz.models.scratch import feed_forward, layer_norm, rms_norm, swiglu
 from attnviz.models.writes import last_states, random_reach, reach, read_write
 from attnviz.ui.explore.writes import EXAMPLE
-from tests.models.test_residual import pair
-
-__all__ = ["pair"]
 
 TEXT = "Mary bought a car, although she could not drive it"
 DECODERS = ["smollm2", "llama", "gpt2"]

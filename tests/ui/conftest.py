@@ -1,6 +1,7 @@
 """The whole app without a browser: what a visitor can do in it, and how often the models ran."""
 
 import base64
+import functools
 import json
 import re
 import threading
@@ -12,8 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.runtime.state.common import TESTING_KEY
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
 from attnviz.core.battery import battery_texts
 from attnviz.core.switches import Switches
@@ -21,10 +24,12 @@ from attnviz.core.trace import Trace
 from attnviz.models.torch_engine import TorchEngine
 from attnviz.ui import cache
 from attnviz.ui.cache import ModelChoice
+from attnviz.ui.shelf import Shelf
 from attnviz.ui.visit import Visit
+from tests.ui import address
 
 APP = Path(__file__).parents[2] / "app.py"
-SECONDS = 60
+SECONDS = 600  # a busy machine is slow, and no test is about that
 WIDGETS = (
     "selectbox", "button_group", "number_input", "select_slider", "multiselect", "button", "text_input",
     "file_uploader",
@@ -131,13 +136,33 @@ def _unpacked(values: Any) -> np.ndarray:
     return flat.reshape([int(n) for n in values["shape"].split(",")])
 
 
+@pytest.fixture(scope="session", autouse=True)
+def read_once() -> Iterator[None]:
+    """Let AppTest read what never changes once, as a server does, where it reads it with each run.
+
+    These are the packages that are installed, searched for components, and the compiled pages.
+    """
+    scripts = ScriptCache()
+    with pytest.MonkeyPatch.context() as patch:
+        scan = functools.cache(manifest_scanner.scan_component_manifests)
+        patch.setattr(manifest_scanner, "scan_component_manifests", scan)
+        for module in (app_test, local_script_runner):
+            patch.setattr(module, "ScriptCache", lambda: scripts)
+        yield
+
+
 @pytest.fixture
-def open_app(smollm2: Any, minilm: Any) -> Iterator[Callable[..., Visitor]]:
-    """Return a function that opens the app at an address; the real models are there already, texts are not."""
-    cache.traces.clear()
+def open_app(load_once: None, smollm2: Any, minilm: Any) -> Iterator[Callable[..., Visitor]]:
+    """Return a function that opens the app at an address; the real models are there already."""
     _shelve(smollm2, minilm)
     yield Visitor
     _shelve(smollm2, minilm)
+
+
+@pytest.fixture
+def open_step(open_app: Callable[..., Visitor]) -> Callable[..., Visitor]:
+    """Return a function that opens the page From scratch at a step, as its link does."""
+    return lambda step, **address: open_app(page="scratch", step=step, **address)
 
 
 def _shelve(*engines: Any) -> None:
@@ -154,7 +179,14 @@ class Passes:
 
 
 @pytest.fixture
-def passes(monkeypatch: pytest.MonkeyPatch) -> Passes:
+def no_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin without a text that ran before, and leave none."""
+    own: Shelf[Trace] = Shelf(cache.TRACE_BYTES, lambda trace: trace.nbytes)
+    monkeypatch.setattr(cache, "traces", lambda: own)
+
+
+@pytest.fixture
+def passes(no_traces: None, monkeypatch: pytest.MonkeyPatch) -> Passes:
     """Return lists that grow with each forward pass."""
     found, now = Passes(), threading.local()
     references = {item.text for item in battery_texts()}
@@ -172,3 +204,9 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> Passes:
     monkeypatch.setattr(TorchEngine, "trace", keep_text)
     monkeypatch.setattr(TorchEngine, "_run", count)
     return found
+
+
+@pytest.fixture
+def open_link(monkeypatch: pytest.MonkeyPatch) -> Callable[..., address.Visit]:
+    """Return a function that opens a tab with an address and runs its page once."""
+    return lambda **params: address.Visit(monkeypatch, params)

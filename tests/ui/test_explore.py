@@ -8,7 +8,7 @@ import pytest
 
 from attnviz.core.heads import MEASURES, survey
 from attnviz.core.switches import Switches
-from attnviz.ui.examples import Example, all_examples
+from attnviz.ui.examples import all_examples
 from attnviz.ui.state import LANDING
 from tests.ui.conftest import Visitor
 
@@ -53,15 +53,16 @@ def test_a_typed_text_replaces_the_tokens_when_it_is_run(open_app: Open, smollm2
     assert visitor.app.query_params == {"text": text}
 
 
-@pytest.mark.parametrize("example", all_examples(), ids=lambda example: example.name)
-def test_an_example_shows_its_head_and_its_number(open_app: Open, smollm2: Any, example: Example) -> None:
+def test_examples_show_their_heads_and_numbers(open_app: Open) -> None:
     visitor = open_app(model="minilm", layer="2", head="3", text="x y", causal="on", forbid="2.3.2.1", view="before")
-    visitor.press(example.title)
-    assert visitor.crashes() == visitor.errors() == []
-    assert (visitor["text"], visitor["draft"]) == (example.text, example.text)
-    assert (visitor["model"], visitor["layer"], visitor["head"]) == (example.model, example.layer, example.head)
-    assert visitor.visit.switches.at_rest and not visitor.has("view")
-    assert f"**{example.weight(smollm2.trace(example.text)):.2f}**" in visitor.says()
+    for example in all_examples():
+        visitor.press(example.title)
+        assert visitor.crashes() == visitor.errors() == [], example.title
+        assert (visitor["text"], visitor["draft"]) == (example.text, example.text)
+        assert (visitor["model"], visitor["layer"], visitor["head"]) == (example.model, example.layer, example.head)
+        assert visitor.visit.switches.at_rest and not visitor.has("view")
+        assert f"**{example.weight(visitor.visit.rest):.2f}**" in visitor.says(), example.title
+        visitor.app.session_state["causal"], visitor.app.session_state["view"] = "off", "before"
 
 
 def test_another_model_clamps_the_head_with_a_note_and_gives_exact_ranges(open_app: Open) -> None:
@@ -87,17 +88,15 @@ def test_another_model_clamps_the_head_with_a_note_and_gives_exact_ranges(open_a
     assert_quiet(visitor)  # a head that is still there is kept without a word
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "expected"), [("layer", 0, "L0 H8"), ("layer", 29, "L29 H8"), ("head", 0, "L13 H0")]
-)
-def test_the_boxes_choose_a_head(open_app: Open, smollm2: Any, key: str, value: int, expected: str) -> None:
-    visitor = open_app()
-    visitor.choose(key, value)
-    assert_quiet(visitor)
-    assert visitor.name == expected
-    weights = smollm2.trace(LANDING).weights(visitor["layer"], visitor["head"])
-    np.testing.assert_allclose(visitor.drawn(), masked(weights), atol=1e-6)
-    assert visitor.component("overview-selection")["says"]["selected"] == [visitor["layer"], visitor["head"]]
+def test_the_boxes_choose_a_head(open_app: Open, smollm2: Any) -> None:
+    visitor, trace = open_app(), smollm2.trace(LANDING)
+    for key, value, expected in (("layer", 0, "L0 H8"), ("layer", 29, "L29 H8"), ("head", 0, "L29 H0")):
+        visitor.choose(key, value)
+        assert_quiet(visitor)
+        assert visitor.name == expected
+        weights = trace.weights(visitor["layer"], visitor["head"])
+        np.testing.assert_allclose(visitor.drawn(), masked(weights), atol=1e-6)
+        assert visitor.component("overview-selection")["says"]["selected"] == [visitor["layer"], visitor["head"]]
 
 
 def test_the_arrows_walk_by_one_and_stop_at_the_edges(open_app: Open) -> None:
@@ -178,13 +177,12 @@ def test_the_causal_mask_goes_off_where_the_model_has_one(open_app: Open, smollm
     np.testing.assert_allclose(visitor.drawn(), masked(smollm2.trace(LANDING).weights(13, 8)), atol=1e-6)
 
 
-@pytest.mark.parametrize(("chosen", "temperature"), [("off", 1 / 8), ("0.25", 0.25), ("0.5", 0.5), ("2", 2), ("8", 8)])
-def test_the_temperature_divides_the_scores(open_app: Open, smollm2: Any, chosen: str, temperature: float) -> None:
-    visitor = open_app()
-    visitor.choose("temperature", chosen)
-    assert_quiet(visitor)
-    scores = smollm2.trace(LANDING).scores(13, 8)
-    np.testing.assert_allclose(visitor.drawn(), masked(softmax(scores / temperature)), atol=1e-5)
+def test_the_temperature_divides_the_scores(open_app: Open, smollm2: Any) -> None:
+    visitor, scores = open_app(), smollm2.trace(LANDING).scores(13, 8)
+    for chosen, temperature in (("off", 1 / 8), ("0.25", 0.25), ("0.5", 0.5), ("2", 2), ("8", 8)):
+        visitor.choose("temperature", chosen)
+        assert_quiet(visitor)
+        np.testing.assert_allclose(visitor.drawn(), masked(softmax(scores / temperature)), atol=1e-5, err_msg=chosen)
 
 
 def test_no_factor_stands_among_the_temperatures_where_it_belongs(open_app: Open) -> None:
@@ -320,16 +318,16 @@ def test_the_view_is_kept_while_switches_change(open_app: Open) -> None:
     assert np.isfinite(visitor.drawn()).any()
 
 
-@pytest.mark.parametrize(("scope", "n_heads"), [("head", 1), ("layer", 9), ("all", 270)])
-def test_histograms_count_the_allowed_cells_of_their_scope(open_app: Open, scope: str, n_heads: int) -> None:
+def test_histograms_count_the_allowed_cells_of_their_scope(open_app: Open) -> None:
     visitor = open_app()
     assert not visitor.has("histogram-weights")
-    visitor.choose("histogram", scope)
-    assert_quiet(visitor)
-    assert f"Counted: {66 * n_heads:,} allowed cells of {n_heads} head" in visitor.says()
-    assert f"{10 * n_heads:,} rows with a choice" in visitor.says()
-    for key in ("histogram-weights", "histogram-maxima", "histogram-gradient"):
-        assert visitor.has(key)
+    for scope, n_heads in (("head", 1), ("layer", 9), ("all", 270)):
+        visitor.choose("histogram", scope)
+        assert_quiet(visitor)
+        assert f"Counted: {66 * n_heads:,} allowed cells of {n_heads} head" in visitor.says()
+        assert f"{10 * n_heads:,} rows with a choice" in visitor.says()
+        for key in ("histogram-weights", "histogram-maxima", "histogram-gradient"):
+            assert visitor.has(key), scope
     visitor.choose("histogram", "hide")
     assert not visitor.has("histogram-weights")
 

@@ -233,7 +233,7 @@ def test_cross_attention_and_layers_without_attention(
 
 
 def test_long_texts_draw_on_the_part_that_is_shown(open_app: Open) -> None:
-    text = " ".join(f"{word} {i}" for i, word in enumerate(5 * TWICE.split()))
+    text = " ".join(f"{word} {i}" for i, word in enumerate(2 * TWICE.split()))
     visitor = open_app(tool="find", find_by="drawn", text=text, zoom="48")
     assert quiet(visitor) and visitor.widget("draw-query").value == 48 + 31
     visitor.press("diagonal")

@@ -16,10 +16,11 @@ from attnviz.core.battery import battery_texts
 from attnviz.core.switches import Switches
 from attnviz.models import load as loading
 from attnviz.ui import cache
+from attnviz.ui.shelf import Shelf
 from tests.ui.conftest import Passes, Visitor
 
 Open = Callable[..., Visitor]
-RUNS = 20
+RUNS = 6
 LOOKS = {  # everything that changes what is drawn and not what the model computes
     "layer": 3,
     "head": 1,
@@ -91,8 +92,9 @@ def test_each_model_runs_once_and_its_maps_come_back(open_app: Open, passes: Pas
     assert len({shown.tobytes() for shown in maps.values()}) == 3
 
 
-def test_reference_texts_run_once_a_model(open_app: Open, passes: Passes) -> None:
-    cache.results.clear()
+def test_reference_texts_run_once_a_model(open_app: Open, passes: Passes, monkeypatch: pytest.MonkeyPatch) -> None:
+    own: Shelf[Any] = Shelf(200)
+    monkeypatch.setattr(cache, "results", lambda: own)
     visitor = open_app(model="untrained", layer="1", head="0", text="one")
     assert len(passes.reference) == len(battery_texts())
     visitor.type("two")
@@ -108,7 +110,8 @@ def test_ten_toggles_and_five_texts_load_the_model_once(
     loads: list[str] = []
     load = loading.load
     monkeypatch.setattr(loading, "load", lambda name, **options: loads.append(name) or load(name, **options))
-    cache.engines.clear()
+    own: Shelf[Any] = Shelf(cache.MODELS_IN_MEMORY)
+    monkeypatch.setattr(cache, "engines", lambda: own)
     visitor = open_app(model="untrained", layer="0", head="0", acts="pass")
     loads.clear()
     visitor.choose("precision", "bfloat16")
@@ -149,7 +152,7 @@ def test_two_visitors_with_opposite_switches_never_see_each_others_maps(open_app
         """Return the largest weight on a later token after each of many texts."""
         found = []
         for number in range(RUNS):
-            together.wait(60)
+            together.wait(600)
             visitors[causal].type(f"The {number} visitors read another text")
             assert visitors[causal].crashes() == []
             visit = visitors[causal].visit

@@ -10,7 +10,7 @@ from attnviz.ui.state import ALL
 from tests.ui.conftest import Visitor
 
 Open = Callable[..., Visitor]
-LONG = " ".join(f"word {number}" for number in range(80))  # 310 tokens of smollm2: each digit is one
+LONG = " ".join(f"word {number}" for number in range(60))  # 230 tokens of smollm2: each digit is one
 BYTES = "The quick brown fox jumps over the lazy dog. " * 7  # 315 tokens of the untrained model
 CHOICES = {"colours": "sqrt", "measure": "entropy", "order": "measure", "strip": "lines", "histogram": "head"}
 
@@ -79,7 +79,7 @@ def test_a_long_text_is_pooled_at_first(open_app: Open, smollm2: Any) -> None:
     visitor.type(LONG)
     assert (visitor.crashes(), visitor.errors()) == ([], [])
     n = n_tokens(visitor)
-    assert n == len(smollm2.trace(LONG).tokens) > 300
+    assert n == len(smollm2.trace(LONG).tokens) > 200
     drawn = visitor.drawn()
     block = -(-n // len(drawn))
     assert len(drawn) <= 160 and f"the largest weight of {block} x {block} tokens" in visitor.says()

@@ -177,9 +177,9 @@ def test_a_rollout_that_the_next_model_does_not_have_says_so(open_app: Open) -> 
 @pytest.mark.parametrize("acts", ["picture", "pass"])
 def test_differences_are_with_minus_without(open_app: Open, address: dict[str, str], acts: str) -> None:
     switches = {"causal": "on" if "model" in address else "off", "acts": acts}
-    maps = {}
+    visitor, maps = open_app(**address, **switches), {}
     for view in ("before", "after", "difference"):
-        visitor = open_app(**address, **switches, view=view)
+        visitor.choose("view", view)
         assert_quiet(visitor)
         maps[view] = np.nan_to_num(visitor.drawn())
     np.testing.assert_allclose(maps["difference"], maps["after"] - maps["before"], atol=1e-4)

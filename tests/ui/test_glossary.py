@@ -5,15 +5,14 @@ from collections import Counter
 from collections.abc import Callable
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
-import pytest
-
 from attnviz.ui import state
 from attnviz.ui.glossary import Term, find_terms, terms
 from attnviz.ui.state import FIELDS
-from tests.ui.test_state import Visit, chosen, open_link  # noqa: F401
+from tests.cases import every
+from tests.ui.address import Visit, chosen
 
 PAGES = {"/", "/scratch", "/pronouns", "/generate", "/cost", "/talk"}
-EVERY = pytest.mark.parametrize("term", terms(), ids=lambda term: term.name)
+EVERY = every("term", terms())
 
 
 def test_there_are_some_thirty_terms_and_none_twice() -> None:
@@ -32,14 +31,14 @@ def test_a_term_has_a_sentence_and_a_formula_with_shapes(term: Term) -> None:
 
 
 @EVERY
-@pytest.mark.parametrize("page", sorted(PAGES))
+@every("page", sorted(PAGES))
 def test_a_link_leads_to_a_page_of_the_app_from_every_page(term: Term, page: str) -> None:
     there = urlsplit(urljoin(f"http://host/base{page}", term.link))
     assert there.path.removeprefix("/base") in PAGES
 
 
 @EVERY
-def test_a_link_is_restored_without_a_note(term: Term, open_link: Callable[..., Visit]) -> None:  # noqa: F811
+def test_a_link_is_restored_without_a_note(term: Term, open_link: Callable[..., Visit]) -> None:
     address = dict(parse_qsl(urlsplit(term.link).query, strict_parsing=True))
     assert address and address.keys() <= FIELDS.keys()
     visit = open_link(**address)

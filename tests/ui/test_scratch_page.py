@@ -1,6 +1,5 @@
 """The page "From scratch": its frame, and the steps roles, scores, position, weighted sum, several heads, matches."""
 
-import base64
 import inspect
 import re
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from attnviz.core.words import shuffle_words
 from attnviz.ui.lesson import DRAW
 from attnviz.ui.lesson.frame import all_steps
 from attnviz.ui.state import FIELDS, LANDING
+from tests.ui.charts import bars, printed, unfold, unpacked, values
 from tests.ui.conftest import Passes, Visitor
 
 Open = Callable[..., Visitor]
@@ -49,50 +49,6 @@ LOOKS = {  # the pictures that aren't folded away; those of one kind, side by si
 }
 SPOKEN_A_MINUTE, READ_A_MINUTE = 140, 200  # words
 SECONDS_A_LOOK = 20
-
-
-@pytest.fixture
-def open_step(open_app: Open) -> Callable[..., Visitor]:
-    """Return a function that opens the page at a step, as its link does."""
-
-    def visit(step: str, **address: str) -> Visitor:
-        visitor = open_app(step=step, **address)
-        visitor.app.switch_page("attnviz/pages/scratch.py").run()
-        return visitor
-
-    return visit
-
-
-def unpacked(packed: Any) -> np.ndarray:
-    if isinstance(packed, list):
-        return np.array(packed)
-    flat = np.frombuffer(base64.b64decode(packed["bdata"]), dtype=packed["dtype"])
-    return flat.reshape([int(n) for n in str(packed.get("shape", len(flat))).split(",")])
-
-
-def values(visitor: Visitor, chart: str, trace: int = 0, axis: str = "z") -> np.ndarray:
-    """Return what a chart draws."""
-    return unpacked(visitor.chart(chart)["data"][trace][axis])
-
-
-def bars(visitor: Visitor, chart: str, axis: str = "y") -> np.ndarray:
-    """Return the heights of a chart's bars in the order of their places, over all its traces."""
-    other = "x" if axis == "y" else "y"
-    data = visitor.chart(chart)["data"]
-    places = np.concatenate([unpacked(trace[other]) for trace in data])
-    return np.concatenate([unpacked(trace[axis]) for trace in data])[np.argsort(places)]
-
-
-def printed(cells: Any) -> np.ndarray:
-    """Return the numbers of a column that prints them with true minus signs."""
-    return np.array([float(cell.replace("−", "-")) for cell in cells])
-
-
-def unfold(visitor: Visitor, *boxes: str) -> None:
-    """Open expanders of the page."""
-    for box in boxes:
-        visitor.app.session_state[box] = True
-    visitor.app.run()
 
 
 def trail(visitor: Visitor) -> str:
@@ -135,11 +91,10 @@ def test_a_step_opens_from_its_own_link(open_step: Any, name: str) -> None:
     assert visitor.app.query_params == ({} if name == "roles" else {"step": name})
     assert step.question in visitor.says()
     assert visitor.app.latex[0].value.strip("$\n") == step.formula.strip("$\n")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_answer_comes_at_a_click_and_goes_at_the_next(open_step: Any, name: str) -> None:
-    visitor = open_step(name)
+    said = visitor.says()
+    for word in ("Jacobian", "Frobenius", "urtosis", "cosine", "−1e9", "float16", "odds"):
+        assert word not in said, word  # what needs more than linear algebra isn't told aloud
+    # The answer comes at a click and goes at the next.
     button, before = f"answer-{name}-button", len(visitor.says())
     visitor.press(button)
     assert_well(visitor)
@@ -147,11 +102,7 @@ def test_the_answer_comes_at_a_click_and_goes_at_the_next(open_step: Any, name: 
     assert not re.search(r"\{[a-z_]*[:}]", re.sub(r"\$.*?\$", "", visitor.says()))  # every name has its number
     visitor.press(button)
     assert len(visitor.says()) == before
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_code_is_the_source_of_the_functions(open_step: Any, name: str) -> None:
-    visitor = open_step(name)
+    # The code is the source of the functions.
     unfold(visitor, f"code-{name}")
     assert [block.value.strip() for block in visitor.app.code] == [
         inspect.getsource(function).strip() for function in STEPS[name].functions()
@@ -205,8 +156,9 @@ def test_going_to_explore_and_back_keeps_the_text_and_the_step(open_step: Any) -
 
 def test_a_speaker_tells_the_lesson_in_ten_minutes(open_step: Any) -> None:
     aloud, seen, n_looks = 0, 0, 0
+    visitor = open_step(NAMES[0])
     for name in NAMES:
-        visitor = open_step(name)
+        visitor.choose("step", name)
         visitor.press(f"answer-{name}-button")
         main = visitor.app.main
         told = [element.value for element in main.markdown if not element.value.startswith((":gray[", "[Link"))]
@@ -223,13 +175,6 @@ def test_a_speaker_tells_the_lesson_in_ten_minutes(open_step: Any) -> None:
 def n_words(texts: list[str]) -> int:
     """Return how many words texts in Markdown have, without its signs."""
     return sum(len(re.findall(r"\S*\w\S*", re.sub(r":[a-z-]+\[", "", text))) for text in texts)
-
-
-def test_words_that_need_more_than_linear_algebra_are_not_told_aloud(open_step: Any) -> None:
-    for name in NAMES:
-        said = open_step(name).says()
-        for word in ("Jacobian", "Frobenius", "urtosis", "cosine", "−1e9", "float16", "odds"):
-            assert word not in said, (name, word)
 
 
 def test_the_lesson_needs_one_pass_of_the_text(open_step: Any, passes: Passes) -> None:
@@ -265,7 +210,6 @@ def test_a_long_text_is_drawn_in_part_and_the_page_says_what_is_left_out(open_st
         assert visitor.crashes() == visitor.errors() == []
 
 
-@pytest.mark.parametrize("name", MINE)
 @pytest.mark.parametrize(
     "address",
     [
@@ -279,12 +223,17 @@ def test_a_long_text_is_drawn_in_part_and_the_page_says_what_is_left_out(open_st
     ],
     ids=lambda address: "-".join(address.values())[:24],
 )
-def test_steps_bear_every_text_and_model(open_step: Any, name: str, address: dict[str, str]) -> None:
-    visitor = open_step(name, **address)
-    unfold(visitor, *FOLDS.get(name, ()))
-    if visitor.has(f"answer-{name}-button"):
-        visitor.press(f"answer-{name}-button")
-    assert visitor.crashes() == visitor.errors() == []
+def test_steps_bear_every_text_and_model(open_step: Any, address: dict[str, str]) -> None:
+    visitor = open_step(MINE[0], **address)
+    for name in MINE:
+        visitor.choose("step", name)
+        for box in FOLDS[name]:  # opened with the next run
+            visitor.app.session_state[box] = True
+        if visitor.has(f"answer-{name}-button"):
+            visitor.press(f"answer-{name}-button")
+        else:
+            visitor.app.run()
+        assert visitor.crashes() == visitor.errors() == [], name
 
 
 # --- roles ---

@@ -1,6 +1,5 @@
 """The steps scaling, mask and softmax of the page "From scratch": their pictures show the right numbers and follow."""
 
-import base64
 import re
 from collections.abc import Callable
 from typing import Any
@@ -15,8 +14,8 @@ from attnviz.core.switches import Switches
 from attnviz.ui.lesson.frame import all_steps
 from attnviz.ui.lesson.mask import swapped
 from attnviz.ui.state import LANDING
+from tests.ui.charts import unfold, values
 from tests.ui.conftest import Visitor
-from tests.ui.test_scratch_page import unfold
 
 Open = Callable[..., Visitor]
 SWAPPED = LANDING[:-2] + "well"
@@ -28,25 +27,6 @@ FOLDS = {
 }  # what isn't told aloud
 CAUSAL = np.tri(11, dtype=bool)  # of the landing text
 GERMAN = "Der Fuchs traf den Igel, und der Igel sah den Fuchs"
-
-
-@pytest.fixture
-def open_step(open_app: Open) -> Callable[..., Visitor]:
-    """Return a function that opens the page at a step, as its link does."""
-
-    def visit(step: str, **address: str) -> Visitor:
-        visitor = open_app(step=step, **address)
-        visitor.app.switch_page("attnviz/pages/scratch.py").run()
-        return visitor
-
-    return visit
-
-
-def values(visitor: Visitor, chart: str, trace: int = 0, axis: str = "z") -> np.ndarray:
-    """Return what a chart draws."""
-    packed = visitor.chart(chart)["data"][trace][axis]
-    flat = np.frombuffer(base64.b64decode(packed["bdata"]), dtype=packed["dtype"])
-    return flat.reshape([int(n) for n in str(packed.get("shape", len(flat))).split(",")])
 
 
 def labels(visitor: Visitor, chart: str, axis: str = "yaxis") -> list[str]:
@@ -417,18 +397,19 @@ def test_random_rows_work_without_a_model(open_step: Any) -> None:
 # --- all three ---
 
 
-@pytest.mark.parametrize("step", ["scaling", "mask", "softmax"])
 @pytest.mark.parametrize(
     "address",
     [{"model": "minilm"}, {"engine": "numpy"}, {"text": GERMAN}, {"text": "word " * 70, "source": "real"}],
     ids=["encoder", "NumPy", "German", "long"],
 )
-def test_steps_open_with_other_models_engines_and_texts(open_step: Any, step: str, address: dict[str, str]) -> None:
-    visitor = open_step(step, **address)
-    unfold(visitor, *FOLDS[step])
-    assert visitor.crashes() == visitor.errors() == []
-    assert visitor.visit.text == address.get("text", LANDING)
-    assert any(chart.key.startswith(("scores-", "mask-", "softmax-")) for chart in visitor.app.get("plotly_chart"))
+def test_steps_open_with_other_models_engines_and_texts(open_step: Any, address: dict[str, str]) -> None:
+    visitor = open_step("scaling", **address)
+    for step, folded in FOLDS.items():
+        visitor.choose("step", step)
+        unfold(visitor, *folded)
+        assert visitor.crashes() == visitor.errors() == [], step
+        assert visitor.visit.text == address.get("text", LANDING)
+        assert any(chart.key.startswith(("scores-", "mask-", "softmax-")) for chart in visitor.app.get("plotly_chart"))
 
 
 @pytest.mark.parametrize("step", ["scaling", "mask", "softmax"])

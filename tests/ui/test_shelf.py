@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from attnviz.ui.shelf import Shelf
 
 THREADS = 32
-SECONDS = 10  # a wait that long is a deadlock
+SECONDS = 120  # a wait that long is a deadlock
 
 
 class Stopped(BaseException):

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.ui import state
 from attnviz.ui.state import (
     FIELDS,
     LANDING,
@@ -22,6 +21,8 @@ from attnviz.ui.state import (
     pack_text,
     unpack_text,
 )
+from tests.cases import every
+from tests.ui.address import Visit, chosen
 from tests.ui.conftest import Visitor
 
 VALUES = {  # one value or more a field, none of them the default
@@ -153,50 +154,6 @@ BAD_CASES = [(name, text) for name, texts in NONSENSE.items() for text in texts]
 plain_texts = st.text(st.characters(exclude_categories=["Cs"]))  # lone surrogates can't be sent by a browser
 
 
-class Session(dict):
-    """Stands in for streamlit's session: a mapping whose keys are attributes too."""
-
-    __getattr__ = dict.__getitem__
-    __setattr__ = dict.__setitem__
-
-
-class Address(dict):
-    """Stands in for streamlit's query parameters."""
-
-    def to_dict(self) -> dict[str, str]:
-        return dict(self)
-
-    def from_dict(self, params: dict[str, str]) -> None:
-        self.clear()
-        self.update(params)
-
-
-class Visit:
-    """A browser tab on a page that only reads and writes its address."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, address: dict[str, str]) -> None:
-        self.monkeypatch = monkeypatch
-        self.session_state = Session()
-        self.query_params = Address(address)
-        self.run()
-
-    def run(self) -> None:
-        self.monkeypatch.setattr(state, "st", self)
-        state.restore()
-        self.seen = state.take_notes()
-        state.remember()
-
-
-@pytest.fixture
-def open_link(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Visit]:
-    """Return a function that opens a tab with an address and runs its page once."""
-    return lambda **address: Visit(monkeypatch, address)
-
-
-def chosen(visit: Visit) -> dict[str, Any]:
-    return {name: visit.session_state[name] for name in FIELDS}
-
-
 def defaults() -> dict[str, Any]:
     return {name: field.default for name, field in FIELDS.items()}
 
@@ -211,12 +168,12 @@ def test_every_field_has_a_value_to_test_with() -> None:
     assert all(value != FIELDS[name].default for name, value in CASES)
 
 
-@pytest.mark.parametrize(("name", "value"), CASES)
+@every("name, value", CASES)
 def test_a_choice_survives_writing_and_reading(name: str, value: Any) -> None:
     assert FIELDS[name].read(FIELDS[name].write(value)) == value
 
 
-@pytest.mark.parametrize(("name", "value"), CASES)
+@every("name, value", CASES)
 def test_a_link_opened_elsewhere_gives_the_same_choice_and_nothing_else(
     open_link: Callable[..., Visit], name: str, value: Any
 ) -> None:
@@ -246,7 +203,7 @@ def test_the_page_at_rest_has_a_bare_address(open_link: Callable[..., Visit]) ->
     assert visit.session_state.draft == LANDING
 
 
-@pytest.mark.parametrize(("name", "text"), BAD_CASES)
+@every("name, text", BAD_CASES)
 def test_nonsense_falls_back_with_a_note_and_leaves_the_rest(
     open_link: Callable[..., Visit], name: str, text: str
 ) -> None:
@@ -301,8 +258,8 @@ def test_a_text_that_fits_the_address_comes_back_whole(text: str, times: int) ->
     assert not address or from_address(address) == text * times
 
 
-@pytest.mark.parametrize("letter", ["a", "é", "東"])
-@pytest.mark.parametrize("length", [600_000, MOST_TEXT, MOST_TEXT + 1])
+@every("letter", ["a", "é", "東"])
+@every("length", [600_000, MOST_TEXT, MOST_TEXT + 1])
 def test_a_text_at_the_limit_comes_back_whole_or_does_not_go_into_the_address(letter: str, length: int) -> None:
     address = pack_text(letter * length)
     length_back = len(from_address(address)) if address else length
@@ -338,7 +295,7 @@ def test_a_packed_text_that_unfolds_too_far_is_refused_and_takes_little_memory()
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("missing", [1, 8, 100])
+@every("missing", [1, 8, 100])
 def test_a_packed_text_that_was_cut_is_refused(missing: int) -> None:
     packed = pack_text(" ".join(f"word{number}" for number in range(500)))["z"]
     with pytest.raises(ValueError):

@@ -1,6 +1,7 @@
 """The page Talk: shipped decks worked out, scenes saved from other pages, a deck of one's own edited."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +13,9 @@ from attnviz.ui.talk import own
 from attnviz.ui.talk.cost_pictures import COST_PICTURES
 from attnviz.ui.talk.numbers import COST_NAMES, check_caption
 from attnviz.ui.talk.scenes import show_scene
-from tests.ui.test_explore import Open
+from tests.ui.conftest import Visitor
 
+Open = Callable[..., Visitor]
 DECKS = shipped_decks()
 
 
