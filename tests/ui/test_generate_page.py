@@ -271,7 +271,7 @@ def test_where_tokens_see_later_ones_nothing_is_kept(open_tiny: Open) -> None:
 
 
 def test_a_model_whose_cache_cannot_be_used_writes_without_and_says_why(open_page: Open, tmp_path: Path) -> None:
-    folder = tiny.build(tiny.recipe("DogeForCausalLM", "DogeConfig", num_key_value_heads=2, num_experts=2), tmp_path)
+    folder = tiny.build(tiny.recipe("DogeForCausalLM", "DogeConfig", num_key_value_heads=2), tmp_path)
     visitor = open_page(model=str(folder), text=WORDS, written="2", layer="1", head="0")
     reason = visitor.visit.info.cannot["cache"]
     assert_shows(visitor, steps_of(visitor, 2, cache=False)[-1])
