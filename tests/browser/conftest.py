@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 60
-PAGE_SECONDS = 60  # the first page loads the default model
+PAGE_SECONDS = 120  # the first page loads the default model, and a busy machine takes its time
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM_ON_MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
 # No sandbox, because root can't have one; the rest keeps Chromium from calling home.
@@ -86,6 +86,7 @@ def app_url(app_log: Path, chromium_path: str) -> Iterator[str]:
 @pytest.fixture(scope="package")
 def browser(chromium_path: str) -> Iterator[Browser]:
     """Start Chromium, and end it after the last browser test."""
+    expect.set_options(timeout=PAGE_SECONDS * 1000)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=chromium_path, args=list(CHROMIUM_FLAGS))
         yield chromium

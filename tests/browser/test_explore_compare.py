@@ -22,7 +22,6 @@ def quiet(context: BrowserContext) -> Iterator[None]:
     expect.set_options(timeout=PATIENCE)
     with watched(context):
         yield
-    expect.set_options(timeout=5_000)
 
 
 def expect_maps(page: Page, **maps: np.ndarray) -> None:

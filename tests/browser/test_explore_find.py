@@ -19,7 +19,6 @@ def quiet(context: BrowserContext) -> Iterator[None]:
     expect.set_options(timeout=PATIENCE)
     with watched(context):
         yield
-    expect.set_options(timeout=5_000)
 
 
 def click_cell(page: Page, query: int, key: int) -> None:

@@ -31,7 +31,6 @@ PATIENCE = 60_000  # milliseconds
 def patient() -> Iterator[None]:
     expect.set_options(timeout=PATIENCE)
     yield
-    expect.set_options(timeout=5_000)
 
 
 def plot(key: str) -> str:

@@ -45,7 +45,6 @@ def open_page(context: BrowserContext, app_url: str) -> Iterator[Open]:
     yield visit
     for page in pages:
         assert_no_error_box(page)
-    expect.set_options(timeout=5_000)
     assert faults == []
 
 

@@ -47,7 +47,6 @@ VISITS: dict[str, tuple[str, Callable[[Page], None], str]] = {
 def patient() -> Iterator[None]:
     expect.set_options(timeout=PATIENCE)
     yield
-    expect.set_options(timeout=5_000)
 
 
 def open_page(page: Page, address: str) -> None:

@@ -52,7 +52,6 @@ def quiet(context: BrowserContext) -> Iterator[None]:
 def patient() -> Iterator[None]:
     expect.set_options(timeout=PATIENCE)
     yield
-    expect.set_options(timeout=5_000)
 
 
 @pytest.fixture(scope="module")
