@@ -2,24 +2,25 @@
 
 import streamlit as st
 
-from attnviz.ui import controls, state
-from attnviz.ui.palette import picker as palette_picker
-from attnviz.ui.pronouns import examples as pronouns
-from attnviz.ui.share import share
-from attnviz.ui.talk.own import PAGES_WITH_SCENES, PAGES_WITHOUT_VISIT, save_button
-from attnviz.ui.tour import help_row, tour
-from attnviz.ui.visit import open_visit
+from attnviz.app.pronouns import pronoun_examples as pronouns
+from attnviz.app.shell import address as state
+from attnviz.app.shell import controls
+from attnviz.app.shell.palette import picker as palette_picker
+from attnviz.app.shell.share import share
+from attnviz.app.shell.tour import help_row, tour
+from attnviz.app.shell.visit import open_visit
+from attnviz.app.talk.own import PAGES_WITH_SCENES, PAGES_WITHOUT_VISIT, save_button
 
 st.set_page_config(page_title="attnviz", page_icon="assets/icon.svg", layout="wide")
 controls.style()
 page = st.navigation(
     [
-        st.Page("attnviz/pages/explore.py", title="Explore", default=True),
-        st.Page("attnviz/pages/scratch.py", title="From scratch", url_path="scratch"),
-        st.Page("attnviz/pages/pronouns.py", title="Pronouns", url_path="pronouns"),
-        st.Page("attnviz/pages/generate.py", title="Generate", url_path="generate"),
-        st.Page("attnviz/pages/cost.py", title="Cost", url_path="cost"),
-        st.Page("attnviz/pages/talk.py", title="Talk", url_path="talk"),
+        st.Page("attnviz/app/explore/page.py", title="Explore", default=True),
+        st.Page("attnviz/app/scratch/page.py", title="From scratch", url_path="scratch"),
+        st.Page("attnviz/app/pronouns/page.py", title="Pronouns", url_path="pronouns"),
+        st.Page("attnviz/app/generate/page.py", title="Generate", url_path="generate"),
+        st.Page("attnviz/app/cost/page.py", title="Cost", url_path="cost"),
+        st.Page("attnviz/app/talk/page.py", title="Talk", url_path="talk"),
     ],
     position="top",
 )

@@ -8,20 +8,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attnviz.core.step import Step
-    from attnviz.core.switches import Switches
-    from attnviz.core.trace import Token, Trace
-    from attnviz.models.load import load
+    from attnviz.core.generation.step import Step
+    from attnviz.core.trace.switches import Switches
+    from attnviz.core.trace.trace import Token, Trace
+    from attnviz.models.load.by_name import load
 
 __version__ = "0.1.0"
 __all__ = ["Step", "Switches", "Token", "Trace", "load"]
 
 _HOMES = {
-    "Step": "attnviz.core.step",
-    "Switches": "attnviz.core.switches",
-    "Token": "attnviz.core.trace",
-    "Trace": "attnviz.core.trace",
-    "load": "attnviz.models.load",
+    "Step": "attnviz.core.generation.step",
+    "Switches": "attnviz.core.trace.switches",
+    "Token": "attnviz.core.trace.trace",
+    "Trace": "attnviz.core.trace.trace",
+    "load": "attnviz.models.load.by_name",
 }
 
 

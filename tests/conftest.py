@@ -42,7 +42,7 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
 @pytest.fixture(scope="session")
 def shipped() -> Callable[..., Any]:
     """Return a function from the name of a small real model and "torch" or "numpy" to its engine, loaded once."""
-    from attnviz.models.load import load
+    from attnviz.models.load.by_name import load
 
     return functools.cache(lambda name, engine="torch": load(name, engine=engine))
 
@@ -62,7 +62,7 @@ def minilm(shipped: Callable[..., Any]) -> Any:
 @pytest.fixture
 def load_once(shipped: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every call of `attnviz.load` get the two small real models that are loaded already."""
-    from attnviz.models import load as loading
+    from attnviz.models.load import by_name as loading
 
     real = loading.load
 
@@ -77,7 +77,7 @@ def load_once(shipped: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.fixture(scope="session")
 def engine_of(tiny_folder: Callable[..., Path]) -> Callable[..., Any]:
     """Return a function from the name of a tiny model to its engine, loaded once: for tests that leave it as it is."""
-    from attnviz.models.load import load
+    from attnviz.models.load.by_name import load
 
     return functools.cache(lambda name, engine="torch": load(str(tiny_folder(name)), engine=engine))
 
@@ -95,7 +95,7 @@ def pair(shipped: Callable[..., Any], engine_of: Callable[..., Any]) -> Callable
 
 def pytest_make_parametrize_id(val: Any) -> str | None:
     """Name switches by what is switched, in an order that is the same in every process; others as pytest does."""
-    from attnviz.core.switches import Switches
+    from attnviz.core.trace.switches import Switches
 
     if not isinstance(val, Switches):
         return None

@@ -13,7 +13,7 @@ import torch
 
 import attnviz
 from attnviz import Switches, Trace
-from attnviz.core.attention import (
+from attnviz.core.attention.textbook import (
     attention_scores,
     causal_mask,
     multi_head_attention,
@@ -22,7 +22,7 @@ from attnviz.core.attention import (
     softmax,
     split_heads,
 )
-from attnviz.core.export import file_name, head_numbers, script
+from attnviz.core.export.head_files import file_name, head_numbers, script
 from tests.cases import case
 
 TEXT = "w1 w2 <br> w4 w5"

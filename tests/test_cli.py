@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 import attnviz
 from attnviz.cli import app
-from attnviz.core.items import SHIPPED, item_line, read_items
-from attnviz.core.pronouns import score
-from attnviz.core.scoreboard import CSV_COLUMNS, SCORES_FILE, read_boards
-from attnviz.models.scan import scan
+from attnviz.core.pronouns.candidates import score
+from attnviz.core.pronouns.items import SHIPPED, item_line, read_items
+from attnviz.core.pronouns.scoreboard import CSV_COLUMNS, SCORES_FILE, read_boards
+from attnviz.models.scan.sentences import scan
 
 ROOT = Path(__file__).resolve().parents[1]
 ITEMS = read_items(SHIPPED / "en.jsonl")[0][::40]  # 20 of them
@@ -115,7 +115,7 @@ def test_ctrl_c_ends_in_a_sentence(file, tmp_path, monkeypatch):
     def stop(*arguments, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("attnviz.models.boards.scan", stop)
+    monkeypatch.setattr("attnviz.models.scan.boards.scan", stop)
     result = run("scan", "--model", "untrained", "--items", file, "--out", tmp_path / "x.csv")
     assert result.exit_code == 130 and "stopped; nothing was written" in result.stderr
     assert not (tmp_path / "x.csv").exists()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from attnviz.core.item_templates import Word, fill, items_text, make_items, read_templates
-from attnviz.core.items import LANGUAGES, SHIPPED, read_items
+from attnviz.core.pronouns.item_templates import Word, fill, items_text, make_items, read_templates
+from attnviz.core.pronouns.items import LANGUAGES, SHIPPED, read_items
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "pronouns"
 ARTICLES = {"en": {"the", "my"}, "de": {"der", "die", "das", "den", "dem"}, "sv": set()}

@@ -12,9 +12,9 @@ import attnviz
 from attnviz.cli.picture import head_figure, image, page
 from attnviz.cli.shared import Model, check_writable, load_engine, out, plain_errors, write_file
 from attnviz.cli.texts import File, Text, read_text
-from attnviz.core.export import head_csv, head_json, head_npz, head_numbers, script
-from attnviz.core.switches import Switches
-from attnviz.core.trace import Trace
+from attnviz.core.export.head_files import head_csv, head_json, head_npz, head_numbers, script
+from attnviz.core.trace.switches import Switches
+from attnviz.core.trace.trace import Trace
 
 ENDINGS = (".html", ".png", ".svg", ".csv", ".json", ".npz", ".py")
 

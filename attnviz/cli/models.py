@@ -12,7 +12,7 @@ def models() -> None:
     Example:
       python -m attnviz models
     """
-    from attnviz.models.catalogue import CATALOGUE  # brings no torch: only the engines do
+    from attnviz.models.load.catalogue import CATALOGUE
 
     table = word_table("Models by name", "name", "title", "what it is", "licence", "here")
     for entry in CATALOGUE.values():

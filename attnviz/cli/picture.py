@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import psutil
 
-from attnviz.core.export import HeadNumbers
-from attnviz.core.pooling import pool_largest
+from attnviz.core.export.head_files import HeadNumbers
+from attnviz.core.trace.pooling import pool_largest
 
 MOST_CELLS = 160  # a side; longer texts are pooled
 SECONDS = 30  # for the browser

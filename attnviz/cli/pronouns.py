@@ -20,10 +20,10 @@ from attnviz.cli.shared import (
     progress_bar,
     write_file,
 )
-from attnviz.core.item_templates import items_text
-from attnviz.core.items import LANGUAGES, SHIPPED, Item, Problem, read_items
-from attnviz.core.pronouns import Chosen, Rate
-from attnviz.core.scoreboard import SCORES_FILE, Board, boards_text, csv_text
+from attnviz.core.pronouns.candidates import Chosen, Rate
+from attnviz.core.pronouns.item_templates import items_text
+from attnviz.core.pronouns.items import LANGUAGES, SHIPPED, Item, Problem, read_items
+from attnviz.core.pronouns.scoreboard import SCORES_FILE, Board, boards_text, csv_text
 
 MOST_PROBLEMS = 20  # that are told in full
 
@@ -49,7 +49,7 @@ def scan(
 
     \b
     Examples:
-      python -m attnviz scan --model minilm --items assets/pronouns/en.jsonl --out minilm.csv
+      python -m attnviz scan --model minilm --items attnviz/core/pronouns/en.jsonl --out minilm.csv
       python -m attnviz scan --model smollm2 --items my.jsonl --out my.csv --lead none --causal-only
 
     A head is right when the pronoun gives the answer more weight than any distractor.
@@ -60,7 +60,7 @@ def scan(
         check_writable(out_file)
         wanted, problems = _read(items, causal_only)
         engine = load_engine(model)
-        from attnviz.models.boards import scan_boards
+        from attnviz.models.scan.boards import scan_boards
 
         with progress_bar() as progress:
             result = scan_boards(engine, wanted, lead=_lead(lead), control=control, progress=progress, cache=cache)
@@ -76,7 +76,7 @@ def scan(
 def make_items(
     folder: Annotated[Path, typer.Option(help="Where to write en.jsonl, de.jsonl and sv.jsonl.")] = SHIPPED,
 ) -> None:
-    """Make the pronoun sentences that ship, from assets/pronouns/templates.toml.
+    """Make the pronoun sentences that ship, from their templates.
 
     \b
     Example:
@@ -101,8 +101,8 @@ def make_scores(
       python -m attnviz make-scores --model minilm --out minilm.json
     """
     with plain_errors():
-        from attnviz.models.boards import scan_boards
-        from attnviz.models.catalogue import CATALOGUE
+        from attnviz.models.load.catalogue import CATALOGUE
+        from attnviz.models.scan.boards import scan_boards
 
         check_writable(out_file)
         boards: list[Board] = []

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
-from pathlib import Path
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from attnviz.figures.theme import Settings, finish, shorten, theme_of
 
 __all__ = ["code_on_slide", "map_on_slide", "on_slide", "talk_html"]
 
-ASSETS = Path(__file__).resolve().parents[2] / "assets" / "talk"
+ASSETS = resources.files("attnviz.figures") / "talk_player"
 LETTER = 0.47  # width of a letter of the app's type, as a share of its size
 BAR = 76  # px that a colour bar takes beside a map
 FONT = """/* Source Sans, copyright Adobe, under the SIL Open Font License 1.1 (https://openfontlicense.org) */

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from attnviz.core import arguments
-from attnviz.core.sampling import Sampling
-from attnviz.core.step import Step
-from attnviz.core.switches import Switches
-from attnviz.core.trace import LayerMaps, LayerRecord, ModelInfo, Token, Trace
+from attnviz.core.generation.sampling import Sampling
+from attnviz.core.generation.step import Step
+from attnviz.core.trace.switches import Switches
+from attnviz.core.trace.trace import LayerMaps, LayerRecord, ModelInfo, Token, Trace
 from attnviz.models.generate import Run, begin, check_model, steps
 from attnviz.models.texts import check_ablate, check_text, cut
 from attnviz.models.tokens import label_of, tokenize

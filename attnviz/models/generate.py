@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from attnviz.core.arguments import whole
-from attnviz.core.attention import softmax
-from attnviz.core.masks import causal_rule
-from attnviz.core.sampling import Choice, Sampling, choose
-from attnviz.core.step import Step
-from attnviz.core.switches import Switches, allowed_cells
-from attnviz.core.trace import LayerRecord, ModelInfo, Token, Trace
+from attnviz.core.attention.masks import causal_rule
+from attnviz.core.attention.textbook import softmax
+from attnviz.core.generation.sampling import Choice, Sampling, choose
+from attnviz.core.generation.step import Step
+from attnviz.core.trace.switches import Switches, allowed_cells
+from attnviz.core.trace.trace import LayerRecord, ModelInfo, Token, Trace
 from attnviz.models.texts import check_text
 from attnviz.models.tokens import label_of, label_tokens, tokenize
 

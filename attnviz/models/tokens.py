@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from attnviz.core.trace import Token
-from attnviz.core.visible import as_bytes, visible
+from attnviz.core.text.visible import as_bytes, visible
+from attnviz.core.trace.trace import Token
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

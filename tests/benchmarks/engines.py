@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from attnviz.core.compare import largest_probability_difference, largest_weight_difference
+from attnviz.core.compare.agreement import largest_probability_difference, largest_weight_difference
 from tests.benchmarks.timing import in_turn, median, ratio
 from tests.benchmarks.tracing import text_of
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from attnviz.core.items import SHIPPED, Item, read_items
+from attnviz.core.pronouns.items import SHIPPED, Item, read_items
 from tests.benchmarks.timing import in_turn, median, ratio
 
 WINOGENDER = Path(__file__).resolve().parents[3] / "shared" / "pronouns" / "winogender.jsonl"
@@ -45,7 +45,7 @@ def _tokens(offsets: Sequence[Sequence[int]], span: tuple[int, int]) -> list[int
 
 def batched(engine: Any, items: Sequence[Item]) -> np.ndarray:
     """Return the same from a scan."""
-    from attnviz.models.scan import scan
+    from attnviz.models.scan.sentences import scan
 
     looks = scan(engine, items, lead=None, cache=False).looks
     return np.stack([looks.answer, looks.distractor], axis=1)

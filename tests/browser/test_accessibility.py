@@ -6,8 +6,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
+from attnviz.app.shell.tour import stops
 from attnviz.figures import head_map, talk_html
-from attnviz.ui.tour import stops
 from tests.browser.app_page import expect_head, open_app, rest, widget
 
 ADDRESSES = (

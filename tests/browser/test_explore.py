@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
-from attnviz.core.switches import Switches
+from attnviz.app.shell.address import LANDING, LATE
+from attnviz.core.trace.switches import Switches
 from attnviz.figures.colour import hex_to_rgb
 from attnviz.figures.theme import theme_of
-from attnviz.ui.state import LANDING, LATE
 from tests.browser.app_page import (
     MAP,
     SLOW_ANSWERS,

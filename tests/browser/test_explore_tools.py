@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Locator, expect
 
-from attnviz.core.head_lines import LEAST, shares_left_out
-from attnviz.ui.state import LANDING
+from attnviz.app.shell.address import LANDING
+from attnviz.core.heads.strong_lines import LEAST, shares_left_out
 from tests.browser.app_page import assert_no_error_box, open_app, rest, watched
 
 INK = """(canvas) => {

@@ -3,7 +3,7 @@
 import numpy as np
 from playwright.sync_api import Page, expect
 
-from attnviz.core.words import word_items
+from attnviz.core.text.words import word_items
 from tests.browser.app_page import MAP, cell, labels, numbers, open_app, widget
 
 PATIENCE = 60_000  # milliseconds: the first page loads the model

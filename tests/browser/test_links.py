@@ -10,7 +10,7 @@ import segno
 from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from attnviz.ui.share import LEAST, QUIET
+from attnviz.app.shell.share import LEAST, QUIET
 from tests.browser.app_page import choose, rest, widget
 
 TEXT = "The tired cat sat on the mat because it was soft"

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request, expect
 
-from attnviz.core.items import SHIPPED
-from attnviz.core.mentions import split_words
-from attnviz.core.one_sentence import all_heads_looks, margins, word_tokens
-from attnviz.core.scoreboard import csv_text, read_boards
-from attnviz.ui.pronouns.examples import example_named
+from attnviz.app.pronouns.pronoun_examples import example_named
+from attnviz.core.pronouns.items import SHIPPED
+from attnviz.core.pronouns.mentions import split_words
+from attnviz.core.pronouns.one_sentence import all_heads_looks, margins, word_tokens
+from attnviz.core.pronouns.scoreboard import csv_text, read_boards
 from tests.browser.app_page import assert_no_error_box, choose, chosen, rest, run_text, widget
 
 STATION = example_named("station").text

@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from attnviz.core.items import Item
-from attnviz.core.pronouns import (
-    Looks,
-)
+from attnviz.core.pronouns.candidates import Looks
+from attnviz.core.pronouns.items import Item
 
 
 def made_item(number, *, group="g", kind="", spans=((0, 4), (10, 13)), pronoun=(19, 22), lang="en"):

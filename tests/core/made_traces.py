@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from attnviz.core.masks import Mask, causal_rule, full_mask
-from attnviz.core.trace import LayerMaps, LayerRecord, ModelInfo, Token, Trace
+from attnviz.core.attention.masks import Mask, causal_rule, full_mask
+from attnviz.core.trace.trace import LayerMaps, LayerRecord, ModelInfo, Token, Trace
 
 D_HEAD = 8
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from attnviz.core.attention import (
+from attnviz.core.attention.textbook import (
     attention_scores,
     attention_step,
     causal_mask,

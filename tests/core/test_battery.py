@@ -3,7 +3,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from attnviz.core.battery import (
+from attnviz.core.attention.masks import causal_rule, full_mask
+from attnviz.core.heads.battery import (
     PATTERNS,
     BatteryScores,
     battery_texts,
@@ -12,8 +13,7 @@ from attnviz.core.battery import (
     known_for,
     score_battery,
 )
-from attnviz.core.masks import causal_rule, full_mask
-from attnviz.core.trace import LayerMaps, Token
+from attnviz.core.trace.trace import LayerMaps, Token
 from tests.core.made_traces import made_tokens, made_trace, random_trace, random_weights
 
 RNG = np.random.default_rng(8)

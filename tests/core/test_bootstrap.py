@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from attnviz.core.bootstrap import bootstrap_means, group_interval
+from attnviz.core.pronouns.bootstrap import bootstrap_means, group_interval
 
 
 def test_two_equal_groups_of_zeros_and_ones_follow_the_binomial():

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from attnviz.core.both_ways import BothWays, both_ways
-from attnviz.core.step import Step
-from attnviz.core.trace import Token
+from attnviz.core.generation.both_ways import BothWays, both_ways
+from attnviz.core.generation.step import Step
+from attnviz.core.trace.trace import Token
 
 
 def step(index: int, id: int, seconds: float, logits: list[float]) -> Step:

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import attnviz
-from attnviz.core.attention import softmax
-from attnviz.core.heads import here, survey
-from attnviz.core.trace import Token, Trace
+from attnviz.core.attention.textbook import softmax
+from attnviz.core.heads.in_words import here
+from attnviz.core.heads.survey import survey
+from attnviz.core.trace.trace import Token, Trace
 from attnviz.figures import head_map
 from tests.core.made_traces import random_weights
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from attnviz.core.attention import multi_head_attention
-from attnviz.core.change import change_a_token, compare_tokens, heads_that_kept, row_changes, same_bits
-from attnviz.core.switches import Switches
+from attnviz.core.attention.textbook import multi_head_attention
+from attnviz.core.trace.changed_token import change_a_token, compare_tokens, heads_that_kept, row_changes, same_bits
+from attnviz.core.trace.switches import Switches
 
 TEXT = "Mary bought a car, although she could not drive it"
 

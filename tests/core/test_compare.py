@@ -7,7 +7,7 @@ import pytest
 
 import attnviz
 from attnviz import Switches
-from attnviz.core.compare import largest_probability_difference, largest_weight_difference
+from attnviz.core.compare.agreement import largest_probability_difference, largest_weight_difference
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnviz.core.cost import (
+from attnviz.core.cost.formulas import (
     LayerCost,
     Shape,
     cache_bytes,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from attnviz.core.deck import PICTURES, Deck, Scene, deck_text, fill_caption, read_deck, shipped_decks
-from attnviz.core.switches import Switches
+from attnviz.app.talk.deck import PICTURES, Deck, Scene, deck_text, fill_caption, read_deck, shipped_decks
+from attnviz.core.trace.switches import Switches
 
 FULL = """
 title = "A talk"

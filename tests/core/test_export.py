@@ -13,9 +13,9 @@ import pytest
 
 import attnviz
 from attnviz import Switches
-from attnviz.core.export import CSV_COLUMNS, file_name, head_csv, head_json, head_npz, head_numbers, script
-from attnviz.core.export_table import table_csv, table_json, table_npz
-from attnviz.core.trace import Trace
+from attnviz.core.export.head_files import CSV_COLUMNS, file_name, head_csv, head_json, head_npz, head_numbers, script
+from attnviz.core.export.table_files import table_csv, table_json, table_npz
+from attnviz.core.trace.trace import Trace
 from tests.core.made_traces import random_trace, random_weights
 
 ROOT = Path(__file__).resolve().parents[2]

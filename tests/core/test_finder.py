@@ -5,12 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from attnviz.core.finder import RESTS, drawn_scores, heads_like, possible_cells, resting_keys, scored_cells
-from attnviz.core.heads import map_change, strongest
-from attnviz.core.masks import causal_rule, full_mask
-from attnviz.core.switches import Switches
-from attnviz.core.text_scores import score_pattern
-from attnviz.core.trace import LayerMaps, Trace
+from attnviz.core.attention.masks import causal_rule, full_mask
+from attnviz.core.heads.finder import RESTS, drawn_scores, heads_like, possible_cells, resting_keys, scored_cells
+from attnviz.core.heads.survey import map_change, strongest
+from attnviz.core.heads.text_scores import score_pattern
+from attnviz.core.trace.switches import Switches
+from attnviz.core.trace.trace import LayerMaps, Trace
 from tests.core.made_traces import made_layer, made_tokens, made_trace, random_trace, random_weights
 
 
@@ -93,7 +93,7 @@ def test_a_pattern_in_other_rows_is_not_alike():
 def test_long_texts_use_spaced_rows_in_blocks(monkeypatch):
     trace = random_trace(40)
     whole, seen = heads_like(trace, 0, 1), []
-    monkeypatch.setattr("attnviz.core.rows.BLOCK_CELLS", 3 * 40 * 7)  # seven rows at a time
+    monkeypatch.setattr("attnviz.core.trace.row_picks.BLOCK_CELLS", 3 * 40 * 7)  # seven rows at a time
     blocks = heads_like(trace, 0, 1, on_layer=lambda done, of: seen.append((done, of)))
     np.testing.assert_allclose(blocks.similarity, whole.similarity, atol=1e-6)
     assert seen == [(1, 2), (2, 2)]
@@ -129,7 +129,7 @@ def test_drawing_in_blocks_far_apart(monkeypatch):
     trace = random_trace(40)
     cells = [(1, 0), (39, 3)]
     whole = drawn_scores(trace, cells)
-    monkeypatch.setattr("attnviz.core.rows.BLOCK_CELLS", 3 * 40 * 7)
+    monkeypatch.setattr("attnviz.core.trace.row_picks.BLOCK_CELLS", 3 * 40 * 7)
     np.testing.assert_allclose(drawn_scores(trace, cells), whole, atol=1e-6)
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attnviz.core.flash_film import block_names, block_row, film_of, largest_difference, skipped_blocks
-from attnviz.core.masks import causal_rule, full_mask
+from attnviz.core.attention.masks import causal_rule, full_mask
+from attnviz.core.blockwise.grid import block_names, block_row, film_of, largest_difference, skipped_blocks
 from tests.core.made_traces import made_layer, made_trace, random_trace, random_weights
 
 
@@ -77,7 +77,7 @@ def test_what_changes_the_softmax_itself_is_refused(extras, sentence):
 
 
 def test_finished_maps_and_places_that_are_not_there_are_refused():
-    from attnviz.core.trace import LayerMaps
+    from attnviz.core.trace.trace import LayerMaps
 
     weights = random_weights(np.random.default_rng(0), 1, 3, 3).astype(np.float32)
     with pytest.raises(ValueError, match="only the finished weights"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnviz.core.head_lines import LEAST, shares_left_out, worth_a_line
+from attnviz.core.heads.strong_lines import LEAST, shares_left_out, worth_a_line
 from tests.browser.apps.made_up import made_up_weights
 
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.core import heads
-from attnviz.core.masks import Mask, causal_rule, full_mask
-from attnviz.core.measures import weight_on
-from attnviz.core.rows import row_blocks, spaced_rows
-from attnviz.core.switches import Switches
-from attnviz.core.trace import LayerMaps, Trace
+from attnviz.core.attention.masks import Mask, causal_rule, full_mask
+from attnviz.core.heads import survey as heads
+from attnviz.core.heads.measures import weight_on
+from attnviz.core.trace.row_picks import row_blocks, spaced_rows
+from attnviz.core.trace.switches import Switches
+from attnviz.core.trace.trace import LayerMaps, Trace
 from tests.core.made_traces import made_layer, made_tokens, made_trace, random_trace, random_weights
 
 RNG = np.random.default_rng(5)
@@ -172,7 +172,7 @@ def survey_by_loop(trace: Trace, size: int):
     ids=["short", "pooled", "encoder", "forbidden", "window"],
 )
 def test_survey_equals_a_loop_over_single_maps(trace, size, monkeypatch):
-    monkeypatch.setattr("attnviz.core.rows.BLOCK_CELLS", 150)  # several blocks a layer
+    monkeypatch.setattr("attnviz.core.trace.row_picks.BLOCK_CELLS", 150)  # several blocks a layer
     found = heads.survey(trace, size=size)
     assert found.layers == trace.layers and found.n_rows == found.n_rows_used == len(trace.tokens)
     for i, (thumbnail, measures) in enumerate(survey_by_loop(trace, size)):

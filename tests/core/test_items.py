@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from attnviz.core.items import Item, item_line, read_items
+from attnviz.core.pronouns.items import Item, item_line, read_items
 
 GOOD = {
     "id": "one", "lang": "en", "text": "Anna told Tom that she was late.", "pronoun": [19, 22], "answer": [0, 4],

@@ -6,7 +6,16 @@ import io
 import numpy as np
 import pytest
 
-from attnviz.core.measured import SIZES, WAYS, Measurement, compare, csv_text, expected_bytes, findings, growth
+from attnviz.core.cost.measurements import (
+    SIZES,
+    WAYS,
+    Measurement,
+    compare,
+    csv_text,
+    expected_bytes,
+    findings,
+    growth,
+)
 
 
 def made_up(seconds: dict[str, float], n_bytes: dict[str, float], sizes=SIZES) -> list[Measurement]:

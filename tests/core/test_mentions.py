@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnviz.core.items import LANGUAGES, SHIPPED, Item, read_items
-from attnviz.core.mentions import (
+from attnviz.core.pronouns.items import LANGUAGES, SHIPPED, Item, read_items
+from attnviz.core.pronouns.mentions import (
     MOST_CANDIDATES,
     align_words,
     changed_words,

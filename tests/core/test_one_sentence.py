@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.core.masks import causal_rule
-from attnviz.core.mentions import split_words
-from attnviz.core.one_sentence import Shares, all_heads_looks, clearest, margins, row_shares, word_tokens
-from attnviz.core.trace import Token
+from attnviz.core.attention.masks import causal_rule
+from attnviz.core.pronouns.mentions import split_words
+from attnviz.core.pronouns.one_sentence import Shares, all_heads_looks, clearest, margins, row_shares, word_tokens
+from attnviz.core.trace.trace import Token
 from tests.core.made_traces import made_layer, made_tokens, made_trace, random_trace
 
 

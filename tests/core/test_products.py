@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from attnviz.core.attention import scaled_dot_product_attention, softmax
-from attnviz.core.contributions import contributions, cosine, looks_elsewhere, size_shares
-from attnviz.core.products import fewest_products, row_in_steps
-from attnviz.core.random_head import random_qkv
-from attnviz.core.several_heads import attention_cost, divisors, random_heads
+from attnviz.core.attention.made_up import random_qkv
+from attnviz.core.attention.products import fewest_products, row_in_steps
+from attnviz.core.attention.split_heads import attention_cost, divisors, random_heads
+from attnviz.core.attention.textbook import scaled_dot_product_attention, softmax
+from attnviz.core.values.contributions import contributions, cosine, looks_elsewhere, size_shares
 
 values = arrays(np.float64, st.integers(1, 7), elements=st.integers(-9, 9))
 

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.core.bootstrap import group_interval
-from attnviz.core.items import Item
-from attnviz.core.pronouns import (
+from attnviz.core.pronouns.bootstrap import group_interval
+from attnviz.core.pronouns.candidates import (
     Looks,
     baselines,
     candidate_weights,
@@ -21,7 +20,8 @@ from attnviz.core.pronouns import (
     take,
     tokens_of_span,
 )
-from attnviz.core.trace import Token
+from attnviz.core.pronouns.items import Item
+from attnviz.core.trace.trace import Token
 from tests.core.made_looks import made_item, made_looks
 
 TEXT = "Mary Ann told Tom that she slept."

@@ -6,8 +6,8 @@ import pytest
 import torch
 import transformers
 
-from attnviz.core.cost import cache_bytes
-from attnviz.core.published import GB, MODELS_FILE, fits, parameters, published_models
+from attnviz.core.cost.formulas import cache_bytes
+from attnviz.core.cost.published import GB, MODELS_FILE, fits, parameters, published_models
 from tests.cases import every
 
 MODELS = {model.name: model for model in published_models()}

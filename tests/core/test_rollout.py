@@ -5,7 +5,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from attnviz.core.rollout import rollout
+from attnviz.core.values.rollout import rollout
 
 
 def random_layers(seed: int, n_layers: int = 3, n_heads: int = 2, n_tokens: int = 4) -> np.ndarray:

@@ -6,7 +6,7 @@ import torch
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
-from attnviz.core.rotary import pair_products, rotary, rotate, score_by_distance, turn_back
+from attnviz.core.attention.rotary import pair_products, rotary, rotate, score_by_distance, turn_back
 
 
 @pytest.fixture

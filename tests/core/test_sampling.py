@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnviz.core.sampling import Sampling, choose
+from attnviz.core.generation.sampling import Sampling, choose
 
 P = np.array([0.1, 0.4, 0.2, 0.25, 0.05])  # likeliest first: 1, 3, 2, 0, 4
 

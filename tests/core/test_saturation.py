@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from attnviz.core import saturation
-from attnviz.core.masks import causal_rule, full_mask
-from attnviz.core.saturation import (
+from attnviz.core.attention.masks import causal_rule, full_mask
+from attnviz.core.softmax import sharpness as saturation
+from attnviz.core.softmax.sharpness import (
     Histogram,
     heads_in_scope,
     histogram,
@@ -20,8 +20,8 @@ from attnviz.core.saturation import (
     saturation_report,
     weight_counts,
 )
-from attnviz.core.switches import Switches
-from attnviz.core.trace import LayerMaps, LayerRecord
+from attnviz.core.trace.switches import Switches
+from attnviz.core.trace.trace import LayerMaps, LayerRecord
 from tests.core.made_traces import made_layer, made_tokens, made_trace, random_trace, random_weights
 
 RNG = np.random.default_rng(3)
@@ -77,7 +77,7 @@ def assert_counts(found: Histogram, values) -> None:
 @pytest.mark.parametrize("bins", [7, 20, 50])
 @pytest.mark.parametrize("causal", [True, False])
 def test_weight_counts_equal_numpy_on_allowed_cells(causal, bins, monkeypatch):
-    monkeypatch.setattr("attnviz.core.rows.BLOCK_CELLS", 100)
+    monkeypatch.setattr("attnviz.core.trace.row_picks.BLOCK_CELLS", 100)
     trace = random_trace(17, causal=causal, sharp=4.0)
     heads = heads_in_scope(trace, "all")
     cells = np.concatenate([trace.weights(*place)[trace.allowed(*place)] for place in heads])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from attnviz.core.attention import attention_scores, softmax
-from attnviz.core.masks import causal_rule, full_mask
-from attnviz.core.scaling import (
+from attnviz.core.attention.masks import causal_rule, full_mask
+from attnviz.core.attention.textbook import attention_scores, softmax
+from attnviz.core.softmax.score_size import (
     Rows,
     Scaling,
     head_scaling,

@@ -7,7 +7,7 @@ import pytest
 
 import attnviz
 from attnviz import Switches
-from attnviz.core.side_by_side import (
+from attnviz.core.compare.side_by_side import (
     Difference,
     largest_change,
     map_difference,
@@ -17,7 +17,7 @@ from attnviz.core.side_by_side import (
     token_partners,
     word_map,
 )
-from attnviz.core.trace import Token
+from attnviz.core.trace.trace import Token
 from tests.core.made_traces import random_weights
 
 

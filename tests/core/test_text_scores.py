@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from attnviz.core.battery import BatteryScores, known_for, stands_out
-from attnviz.core.heads import strongest, survey
-from attnviz.core.masks import causal_rule
-from attnviz.core.switches import Switches
-from attnviz.core.text_scores import SORTS, score_pattern, score_text
-from attnviz.core.trace import LayerMaps
+from attnviz.core.attention.masks import causal_rule
+from attnviz.core.heads.battery import BatteryScores, known_for, stands_out
+from attnviz.core.heads.survey import strongest, survey
+from attnviz.core.heads.text_scores import SORTS, score_pattern, score_text
+from attnviz.core.trace.switches import Switches
+from attnviz.core.trace.trace import LayerMaps
 from tests.core.made_traces import made_tokens, made_trace, random_trace, random_weights
 
 IDS = [9, 1, 2, 3, 1, 2, 3]
@@ -54,7 +54,7 @@ def test_long_texts_are_scored_in_blocks_and_on_spaced_rows(trace, monkeypatch):
     weights = trace.weights(1, 2)
     assert spaced.scores[1, 2] == pytest.approx(np.mean([weights[3, 2], weights[6, 5]]))  # row 0 never counts
     assert spaced.n[1, 2] == 2
-    monkeypatch.setattr("attnviz.core.rows.BLOCK_CELLS", 3 * 7 * 2)  # two rows at a time
+    monkeypatch.setattr("attnviz.core.trace.row_picks.BLOCK_CELLS", 3 * 7 * 2)  # two rows at a time
     np.testing.assert_allclose(score_pattern(trace, "previous").scores, whole, atol=1e-6)
 
 

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController
 
-from attnviz.core import attention, finder, trace
+from attnviz.core.attention import textbook as attention
+from attnviz.core.heads import finder
 from attnviz.core.threads import _Library, half_the_cores, one_thread
-from attnviz.core.trace import Trace
+from attnviz.core.trace import trace
+from attnviz.core.trace.trace import Trace
 
 HALF = max(1, (os.cpu_count() or 1) // 2)
 OWN = max(2, os.cpu_count() or 1)  # the number of the user

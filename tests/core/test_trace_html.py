@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from attnviz.core.masks import full_mask
-from attnviz.core.trace import Trace
+from attnviz.core.attention.masks import full_mask
+from attnviz.core.trace.trace import Trace
 from tests.core.made_traces import made_layer, made_trace, random_trace, random_weights
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.core.value_weighted import row_shares, value_weighted
-from attnviz.models.residual import head_write
+from attnviz.core.values.value_weighted import row_shares, value_weighted
+from attnviz.models.scratch.residual import head_write
 
 TEXT = "Mary bought a car, although she could not drive it"
 

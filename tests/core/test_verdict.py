@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnviz.core.verdict import verdict
+from attnviz.core.pronouns.verdict import verdict
 
 NAMES = {"words": ("Mary", "John"), "probabilities": (0.923, 0.002), "difference": 6.12}
 VERBS = {"words": ("are", "is"), "probabilities": (0.159, 0.0053), "difference": 3.41, "looks": (None, None)}

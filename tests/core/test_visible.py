@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.core.visible import as_bytes, visible
+from attnviz.core.text.visible import as_bytes, visible
 
 
 @pytest.mark.parametrize(

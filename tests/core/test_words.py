@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.core.shuffled import Followed, followed, followed_by_heads, overlap
-from attnviz.core.trace import Token
-from attnviz.core.words import (
+from attnviz.core.heads.shuffled import Followed, followed, followed_by_heads, overlap
+from attnviz.core.text.words import (
     item_of_tokens,
     merge_words,
     shuffle_words,
@@ -17,6 +16,7 @@ from attnviz.core.words import (
     word_of_tokens,
     word_spans,
 )
+from attnviz.core.trace.trace import Token
 
 TEXT = "Mary bought a car,  although she\ncould not drive it "
 

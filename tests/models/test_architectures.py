@@ -11,9 +11,9 @@ import transformers
 
 import attnviz
 from attnviz import Switches
-from attnviz.models import cache_check
-from attnviz.models.capture import Recorder, UnknownExtra, Wires
-from attnviz.models.feed import Feed, new_positions, windows
+from attnviz.models.listen import cache_check
+from attnviz.models.listen.capture import Recorder, UnknownExtra, Wires
+from attnviz.models.listen.feed import Feed, new_positions, windows
 from tests import tiny
 from tests.models.eager import assert_same_maps, eager_maps
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 import attnviz
-from attnviz.models.building import building, passing
+from attnviz.models.load.building import building, passing
 
 TEXT = "w1 w2 w3 w1 w2"
 

@@ -11,11 +11,17 @@ import transformers
 
 import attnviz
 from attnviz import Switches
-from attnviz.core.battery import battery_texts
-from attnviz.core.verdict import verdict
-from attnviz.models import effects
-from attnviz.models.effects import all_effects, direct_effects, logits_without, next_word_token, reference_means
-from attnviz.models.residual import NO_HEAD, hidden_states, layers_from, next_logits, run_through
+from attnviz.core.heads.battery import battery_texts
+from attnviz.core.pronouns.verdict import verdict
+from attnviz.models.scratch import effects
+from attnviz.models.scratch.effects import (
+    all_effects,
+    direct_effects,
+    logits_without,
+    next_word_token,
+    reference_means,
+)
+from attnviz.models.scratch.residual import NO_HEAD, hidden_states, layers_from, next_logits, run_through
 from attnviz.models.tokens import tokenize
 from tests.models.saving import GPT2, saved
 

@@ -11,10 +11,10 @@ import torch
 
 import attnviz
 from attnviz import Step, Switches
-from attnviz.core.trace import LayerRecord
+from attnviz.core.trace.trace import LayerRecord
 from attnviz.models.generate import Writer, end_ids
-from attnviz.models.growing import Growing
-from attnviz.models.scratch import run
+from attnviz.models.listen.growing import Growing
+from attnviz.models.scratch.decoder import run
 from attnviz.models.tokens import tokenize
 
 TEXT = "w1 w2 w3 <br> w1 w2 $x$ w7"

@@ -14,9 +14,10 @@ import transformers
 from safetensors.torch import load_file
 
 import attnviz
-from attnviz.models import files, gguf
-from attnviz.models.gguf_header import check_gguf, read_header
-from attnviz.models.gguf_settings import llama3_factors, restore_settings
+from attnviz.models.load import gguf
+from attnviz.models.load import stored as files
+from attnviz.models.load.gguf_header import check_gguf, read_header
+from attnviz.models.load.gguf_settings import llama3_factors, restore_settings
 from tests import tiny_gguf
 
 TEXT = "the other thing, that the ten of them thought of then"

@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 import attnviz
-from attnviz.models import files
+from attnviz.models.load import stored as files
 from tests.models import folder_changes
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import attnviz
-from attnviz.models import files
-from attnviz.models.catalogue import CATALOGUE
+from attnviz.models.load import stored as files
+from attnviz.models.load.catalogue import CATALOGUE
 
 
 def test_the_catalogue_says_truly_what_it_loads(smollm2, minilm):

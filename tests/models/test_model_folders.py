@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import pre_tokenizers
 
 import attnviz
-from attnviz.models import files
+from attnviz.models.load import stored as files
 from tests import tiny
 from tests.models import folder_changes
 from tests.models.folder_changes import TEXT

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from attnviz.core.attention import scaled_dot_product_attention
-from attnviz.models.reference import torch_attention
+from attnviz.core.attention.textbook import scaled_dot_product_attention
+from attnviz.models.measure.torch_attention import torch_attention
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

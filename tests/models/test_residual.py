@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from attnviz.models.residual import direct_logits, head_write, hidden_states, next_logits
-from attnviz.models.scratch import layer_norm, linear, rms_norm
+from attnviz.models.scratch.decoder import layer_norm, linear, rms_norm
+from attnviz.models.scratch.residual import direct_logits, head_write, hidden_states, next_logits
 
 TEXT = "Mary bought a car, although she could not drive it"
 IOI = "When Mary and John went to the store, John gave a drink to"

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 import attnviz
-from attnviz.core.item_templates import make_items
-from attnviz.core.items import Item, read_items
-from attnviz.core.pronouns import candidate_weights, find_places, score
-from attnviz.models import scan as scan_module
-from attnviz.models.control import random_control
-from attnviz.models.scan import lead_text, scan
+from attnviz.core.pronouns.candidates import candidate_weights, find_places, score
+from attnviz.core.pronouns.item_templates import make_items
+from attnviz.core.pronouns.items import Item, read_items
+from attnviz.models.load.control import random_control
+from attnviz.models.scan import sentences as scan_module
+from attnviz.models.scan.sentences import lead_text, scan
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "pronouns"
 FORMS = ("en-told", "en-met")  # "{A} told {B} that she ...", "{A} met {B} at the station before she ..."

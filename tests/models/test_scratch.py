@@ -18,8 +18,9 @@ from threadpoolctl import ThreadpoolController
 
 import attnviz
 from attnviz import Switches
-from attnviz.models import activations, scratch
-from attnviz.models.probe import bare_trace
+from attnviz.models.listen.probe import bare_trace
+from attnviz.models.scratch import activations
+from attnviz.models.scratch import decoder as scratch
 from tests.models.eager import SCRIPTS, TEXT
 from tests.models.saving import GPT2, saved
 

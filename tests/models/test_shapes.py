@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import attnviz
-from attnviz.core.cost import Shape
-from attnviz.core.published import parameters, published_models
-from attnviz.models.shapes import shape_of
+from attnviz.core.cost.formulas import Shape
+from attnviz.core.cost.published import parameters, published_models
+from attnviz.models.measure.shapes import shape_of
 
 # What `parameters` takes beside the shape: whether one matrix is both ends, and rows of a learned position embedding
 DECODERS = {

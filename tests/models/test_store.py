@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from attnviz.models import store
-from attnviz.models.store import Store
+from attnviz.models.listen import store
+from attnviz.models.listen.store import Store
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

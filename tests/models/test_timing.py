@@ -7,9 +7,9 @@ import numpy as np
 import psutil
 import pytest
 
-from attnviz.core.measured import WAYS, expected_bytes
-from attnviz.models import timing
-from attnviz.models.timing import Run, measure, way_of
+from attnviz.core.cost.measurements import WAYS, expected_bytes
+from attnviz.models.measure import timing
+from attnviz.models.measure.timing import Run, measure, way_of
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -5,11 +5,11 @@ import pytest
 import torch
 
 import attnviz
-from attnviz.core.switches import Switches
-from attnviz.models.residual import direct_logits, head_write, hidden_states, next_logits
-from attnviz.models.scratch import feed_forward, layer_norm, rms_norm, swiglu
-from attnviz.models.writes import last_states, random_reach, reach, read_write
-from attnviz.ui.explore.writes import EXAMPLE
+from attnviz.app.explore.writes import EXAMPLE
+from attnviz.core.trace.switches import Switches
+from attnviz.models.scratch.decoder import feed_forward, layer_norm, rms_norm, swiglu
+from attnviz.models.scratch.residual import direct_logits, head_write, hidden_states, next_logits
+from attnviz.models.scratch.writes import last_states, random_reach, reach, read_write
 
 TEXT = "Mary bought a car, although she could not drive it"
 DECODERS = ["smollm2", "llama", "gpt2"]

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from attnviz.ui import state
-from attnviz.ui.state import FIELDS
+from attnviz.app.shell import address as state
+from attnviz.app.shell.address import FIELDS
 
 
 class Session(dict):

@@ -18,14 +18,14 @@ from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.runtime.state.common import TESTING_KEY
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
-from attnviz.core.battery import battery_texts
-from attnviz.core.switches import Switches
-from attnviz.core.trace import Trace
-from attnviz.models.torch_engine import TorchEngine
-from attnviz.ui import cache
-from attnviz.ui.cache import ModelChoice
-from attnviz.ui.shelf import Shelf
-from attnviz.ui.visit import Visit
+from attnviz.app.shell import cache
+from attnviz.app.shell.cache import ModelChoice
+from attnviz.app.shell.shelf import Shelf
+from attnviz.app.shell.visit import Visit
+from attnviz.core.heads.battery import battery_texts
+from attnviz.core.trace.switches import Switches
+from attnviz.core.trace.trace import Trace
+from attnviz.models.listen.torch_engine import TorchEngine
 from tests.ui import address
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -43,7 +43,7 @@ class Visitor:
         self.app = AppTest.from_file(APP, default_timeout=SECONDS)
         self.app.query_params.update(address)
         if page:
-            self.app.switch_page(f"attnviz/pages/{page}.py")
+            self.app.switch_page(f"attnviz/app/{page}/page.py")
         self.app.run()
 
     def type(self, text: str) -> None:

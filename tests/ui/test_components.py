@@ -6,10 +6,10 @@ import zlib
 import numpy as np
 import pytest
 
-from attnviz.ui.components import bridge
-from attnviz.ui.components.bridge import Settled, pack, settle
-from attnviz.ui.components.overview import COARSE, FINE, HEAVY, _pack_image, overview
-from attnviz.ui.components.token_strip import _pack_mask, token_strip
+from attnviz.app.components.bridge import bridge
+from attnviz.app.components.bridge.bridge import Settled, pack, settle
+from attnviz.app.components.overview.overview import COARSE, FINE, HEAVY, _pack_image, overview
+from attnviz.app.components.token_strip.token_strip import _pack_mask, token_strip
 
 PLAIN = {"thumb": 2, "columns": 2, "cells": [(0, 0), (0, 1)], "key": "heads"}
 IMAGE = np.zeros((2, 4), dtype=np.uint8)

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.core.cost import Shape, layer_cost, row_sum_bytes, score_bytes
-from attnviz.core.measured import WAYS, csv_text
-from attnviz.core.published import published_models
-from attnviz.models.timing import Run
-from attnviz.ui.cost import DRAW, measured
-from attnviz.ui.cost.flash import block_sizes
-from attnviz.ui.cost.parts import all_parts
+from attnviz.app.cost import measured_here as measured
+from attnviz.app.cost.flash import block_sizes
+from attnviz.app.cost.parts_list import DRAW
+from attnviz.app.cost.texts import all_parts
+from attnviz.core.cost.formulas import Shape, layer_cost, row_sum_bytes, score_bytes
+from attnviz.core.cost.measurements import WAYS, csv_text
+from attnviz.core.cost.published import published_models
+from attnviz.models.measure.timing import Run
 from tests.ui.conftest import Visitor
 
 Open = Callable[..., Visitor]

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.models.catalogue import CATALOGUE
-from attnviz.ui.examples import Example, all_examples, example_of, examples, languages, word_token
-from attnviz.ui.state import FIELDS, LANDING
+from attnviz.app.shell.address import FIELDS, LANDING
+from attnviz.app.shell.examples import Example, all_examples, example_of, examples, languages, word_token
+from attnviz.models.load.catalogue import CATALOGUE
 
 STRIKING = 0.4
 every_example = pytest.mark.parametrize("example", all_examples(), ids=lambda example: example.name)

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.core.heads import MEASURES, survey
-from attnviz.core.switches import Switches
-from attnviz.ui.examples import all_examples
-from attnviz.ui.state import LANDING
+from attnviz.app.shell.address import LANDING
+from attnviz.app.shell.examples import all_examples
+from attnviz.core.heads.survey import MEASURES, survey
+from attnviz.core.trace.switches import Switches
 from tests.ui.conftest import Visitor
 
 Open = Callable[..., Visitor]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.core.switches import Switches
-from attnviz.core.words import word_of_tokens
-from attnviz.models.load import load
-from attnviz.ui.explore.compare_pairs import all_pairs
-from attnviz.ui.state import LANDING
+from attnviz.app.explore.compare.text_pairs import all_pairs
+from attnviz.app.shell.address import LANDING
+from attnviz.core.text.words import word_of_tokens
+from attnviz.core.trace.switches import Switches
+from attnviz.models.load.by_name import load
 from tests.ui.conftest import Passes, Visitor, _unpacked
 
 Open = Callable[..., Visitor]

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.core.battery import PATTERNS
-from attnviz.core.finder import drawn_scores, heads_like
-from attnviz.core.heads import map_change, strongest
-from attnviz.core.switches import Switches
-from attnviz.core.text_scores import score_pattern
-from attnviz.ui.explore.find import WAYS
-from attnviz.ui.explore.find_feeds import WORDS
-from attnviz.ui.state import LANDING
+from attnviz.app.explore.find.by_feeding import WORDS
+from attnviz.app.explore.find.tool import WAYS
+from attnviz.app.shell.address import LANDING
+from attnviz.core.heads.battery import PATTERNS
+from attnviz.core.heads.finder import drawn_scores, heads_like
+from attnviz.core.heads.survey import map_change, strongest
+from attnviz.core.heads.text_scores import score_pattern
+from attnviz.core.trace.switches import Switches
 from tests.ui.conftest import Passes, Visitor, _unpacked
 
 Open = Callable[..., Visitor]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.models.load import load
+from attnviz.models.load.by_name import load
 from tests.ui.conftest import Visitor
 
 Open = Callable[..., Visitor]

@@ -12,11 +12,11 @@ import streamlit
 import torch
 from streamlit.runtime import Runtime
 
-from attnviz.core.battery import battery_texts
-from attnviz.core.switches import Switches
-from attnviz.models import load as loading
-from attnviz.ui import cache
-from attnviz.ui.shelf import Shelf
+from attnviz.app.shell import cache
+from attnviz.app.shell.shelf import Shelf
+from attnviz.core.heads.battery import battery_texts
+from attnviz.core.trace.switches import Switches
+from attnviz.models.load import by_name as loading
 from tests.ui.conftest import Passes, Visitor
 
 Open = Callable[..., Visitor]

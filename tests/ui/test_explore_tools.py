@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import attnviz
-from attnviz.core.head_lines import LEAST
-from attnviz.core.switches import Switches
-from attnviz.models.residual import direct_logits, head_write, hidden_states
-from attnviz.ui.components.head_lines import head_lines
-from attnviz.ui.explore.writes import EXAMPLE
-from attnviz.ui.state import LANDING
+from attnviz.app.components.head_lines.head_lines import head_lines
+from attnviz.app.explore.writes import EXAMPLE
+from attnviz.app.shell.address import LANDING
+from attnviz.core.heads.strong_lines import LEAST
+from attnviz.core.trace.switches import Switches
+from attnviz.models.scratch.residual import direct_logits, head_write, hidden_states
 from tests.ui.conftest import Visitor, _unpacked
 
 Open = Callable[..., Visitor]

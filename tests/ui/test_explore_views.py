@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import attnviz
-from attnviz.core.rollout import rollout
-from attnviz.core.value_weighted import row_shares, value_weighted
-from attnviz.core.words import item_of_tokens, merge_words, word_items
+from attnviz.app.explore.sources import FOR_ENCODERS
+from attnviz.app.shell.address import LANDING
+from attnviz.core.text.words import item_of_tokens, merge_words, word_items
+from attnviz.core.values.rollout import rollout
+from attnviz.core.values.value_weighted import row_shares, value_weighted
 from attnviz.figures.map_views import retell, size_map
-from attnviz.models.residual import head_write
-from attnviz.ui.explore.sources import FOR_ENCODERS
-from attnviz.ui.state import LANDING
+from attnviz.models.scratch.residual import head_write
 from tests.ui.conftest import Visitor
 
 Open = Callable[..., Visitor]
@@ -117,7 +117,7 @@ def test_the_table_shows_what_is_drawn(open_app: Open) -> None:
 
 
 def test_what_is_written_needs_the_weights_in_numpy(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    from attnviz.ui import cache
+    from attnviz.app.shell import cache
 
     known = cache.get_engine
 
@@ -199,7 +199,7 @@ def test_long_texts_in_all_views(open_app: Open, shows: str, zoom: str) -> None:
 
 
 def test_a_rollout_of_too_many_tokens_says_so(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    from attnviz.ui.explore import sources
+    from attnviz.app.explore import sources
 
     monkeypatch.setattr(sources, "MOST_ROLLED", 5)
     visitor = open_app(model="minilm", layer="5", shows="rollout")

@@ -14,11 +14,11 @@ import pytest
 import streamlit as st
 
 import attnviz
-from attnviz.core.switches import Switches
-from attnviz.ui import files
+from attnviz.app.show import files
+from attnviz.core.trace.switches import Switches
 from tests.ui.conftest import Visitor
 
-UI = Path(__file__).parents[2] / "attnviz" / "ui"
+UI = Path(__file__).parents[2] / "attnviz" / "app"
 TEXT = "a b c a b c."
 HER = "Laura met Mark at the station, and he took her bags."
 WHERE = {"attnviz", "page", "link"}
@@ -128,7 +128,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Callable[[], 
 
     monkeypatch.setattr(st, "expander", open_box)
     monkeypatch.setattr(files, "st", Page())
-    monkeypatch.setattr("attnviz.ui.facts.page_link", lambda: "http://host/a-page")
+    monkeypatch.setattr("attnviz.app.show.facts.page_link", lambda: "http://host/a-page")
     monkeypatch.setattr(files, "page_link", lambda: "http://host/a-page")
     return found
 

@@ -9,12 +9,13 @@ import pytest
 import segno
 
 import attnviz
-from attnviz.core.heads import survey
-from attnviz.core.switches import Switches
+from attnviz.app.explore import all_heads, lines
+from attnviz.app.shell import share
+from attnviz.app.shell.visit import Visit
+from attnviz.app.show import files
+from attnviz.core.heads.survey import survey
+from attnviz.core.trace.switches import Switches
 from attnviz.figures import THEMES, figure_html, head_map
-from attnviz.ui import all_heads, files, share
-from attnviz.ui.explore import lines
-from attnviz.ui.visit import Visit
 
 LINK = "http://host/scratch?layer=3"
 SWITCHES = Switches(temperature=2)

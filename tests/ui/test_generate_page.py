@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 import attnviz
-from attnviz.core import cost
-from attnviz.core.published import published_models
-from attnviz.core.step import Step
-from attnviz.core.switches import Switches
-from attnviz.models.shapes import shape_of
-from attnviz.ui import cache
-from attnviz.ui.cache import ModelChoice
-from attnviz.ui.generate.continuation import MOST, Continuation
-from attnviz.ui.generate.measuring import LENGTHS, N_STEPS, Measuring
-from attnviz.ui.generate.step_view import MOST_SIDE, _old_part
-from attnviz.ui.state import LANDING
+from attnviz.app.generate.continuation import MOST, Continuation
+from attnviz.app.generate.measuring import LENGTHS, N_STEPS, Measuring
+from attnviz.app.generate.step_view import MOST_SIDE, _old_part
+from attnviz.app.shell import cache
+from attnviz.app.shell.address import LANDING
+from attnviz.app.shell.cache import ModelChoice
+from attnviz.core.cost import formulas as cost
+from attnviz.core.cost.published import published_models
+from attnviz.core.generation.step import Step
+from attnviz.core.trace.switches import Switches
+from attnviz.models.measure.shapes import shape_of
 from tests import tiny
 from tests.ui.charts import values
 from tests.ui.conftest import Visitor
@@ -336,10 +336,10 @@ def test_leaving_the_page_while_it_plays_and_coming_back(open_tiny: Open) -> Non
     visitor = open_tiny()
     visitor.press("Play")
     n = visitor["written"]
-    visitor.app.switch_page("attnviz/pages/explore.py").run()
+    visitor.app.switch_page("attnviz/app/explore/page.py").run()
     visitor.app.run()
     assert visitor["written"] == n and visitor.crashes() == []
-    visitor.app.switch_page("attnviz/pages/generate.py").run()
+    visitor.app.switch_page("attnviz/app/generate/page.py").run()
     assert_shows(visitor, steps_of(visitor, visitor["written"])[-1])
 
 

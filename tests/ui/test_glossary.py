@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Callable
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
-from attnviz.ui import state
-from attnviz.ui.glossary import Term, find_terms, terms
-from attnviz.ui.state import FIELDS
+from attnviz.app.shell import address as state
+from attnviz.app.shell.address import FIELDS
+from attnviz.app.shell.glossary import Term, find_terms, terms
 from tests.cases import every
 from tests.ui.address import Visit, chosen
 

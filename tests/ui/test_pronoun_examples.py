@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.core.mentions import align_words, changed_words, language_of, split_words
-from attnviz.core.one_sentence import all_heads_looks, word_tokens
-from attnviz.core.scoreboard import read_boards
-from attnviz.models.catalogue import CATALOGUE
-from attnviz.models.effects import direct_effects, logits_without, next_word_token
-from attnviz.models.load import load
-from attnviz.models.scan import lead_text
-from attnviz.ui.pronouns.examples import Example, all_examples, example_named
-from attnviz.ui.state import FIELDS, LANDING
+from attnviz.app.pronouns.pronoun_examples import Example, all_examples, example_named
+from attnviz.app.shell.address import FIELDS, LANDING
+from attnviz.core.pronouns.mentions import align_words, changed_words, language_of, split_words
+from attnviz.core.pronouns.one_sentence import all_heads_looks, word_tokens
+from attnviz.core.pronouns.scoreboard import read_boards
+from attnviz.models.load.by_name import load
+from attnviz.models.load.catalogue import CATALOGUE
+from attnviz.models.scan.sentences import lead_text
+from attnviz.models.scratch.effects import direct_effects, logits_without, next_word_token
 from tests.ui.conftest import Visitor
 
 LANGUAGES = {"English": "en", "Deutsch": "de", "Svenska": "sv"}

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.core.items import SHIPPED
-from attnviz.core.mentions import split_words
-from attnviz.core.scoreboard import Board, read_boards
-from attnviz.models.boards import scan_boards
-from attnviz.models.effects import next_word_token
-from attnviz.models.load import load
-from attnviz.ui import cache
-from attnviz.ui.pronouns import board as board_page
-from attnviz.ui.pronouns import question as asking
-from attnviz.ui.pronouns.question import MOST_WORDS, Question, pick_word, shown_words
-from attnviz.ui.state import LANDING
+from attnviz.app.pronouns import board as board_page
+from attnviz.app.pronouns import question as asking
+from attnviz.app.pronouns.question import MOST_WORDS, Question, pick_word, shown_words
+from attnviz.app.shell import cache
+from attnviz.app.shell.address import LANDING
+from attnviz.core.pronouns.items import SHIPPED
+from attnviz.core.pronouns.mentions import split_words
+from attnviz.core.pronouns.scoreboard import Board, read_boards
+from attnviz.models.load.by_name import load
+from attnviz.models.scan.boards import scan_boards
+from attnviz.models.scratch.effects import next_word_token
 from tests.ui.charts import bars, unpacked, values
 from tests.ui.conftest import Passes, Visitor
 
@@ -169,7 +169,7 @@ def test_going_to_explore_and_back_keeps_the_question(open_page: Open) -> None:
     visitor = open_page(**address)
     for page, expected in (("explore", "who looks at whom"), ("pronouns", "From “at”: What L13 H8 looks at")):
         visitor.app.query_params.clear()  # as streamlit does between pages
-        visitor.app.switch_page(f"attnviz/pages/{page}.py").run()
+        visitor.app.switch_page(f"attnviz/app/{page}/page.py").run()
         assert visitor.crashes() == [] and expected in visitor.says()
         assert address.items() <= visitor.app.query_params.items()
 

@@ -9,23 +9,23 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pytest
 
-from attnviz.core.attention import attention_scores, softmax
-from attnviz.core.random_head import random_qkv
-from attnviz.core.rotary import score_by_distance, turn_back
-from attnviz.core.several_heads import random_heads
-from attnviz.core.shuffled import followed_by_heads
-from attnviz.core.words import shuffle_words
-from attnviz.ui.lesson import DRAW
-from attnviz.ui.lesson.frame import all_steps
-from attnviz.ui.state import FIELDS, LANDING
+from attnviz.app.scratch.steps import DRAW
+from attnviz.app.scratch.texts import all_steps
+from attnviz.app.shell.address import FIELDS, LANDING
+from attnviz.core.attention.made_up import random_qkv
+from attnviz.core.attention.rotary import score_by_distance, turn_back
+from attnviz.core.attention.split_heads import random_heads
+from attnviz.core.attention.textbook import attention_scores, softmax
+from attnviz.core.heads.shuffled import followed_by_heads
+from attnviz.core.text.words import shuffle_words
 from tests.ui.charts import bars, printed, unfold, unpacked, values
 from tests.ui.conftest import Passes, Visitor
 
 Open = Callable[..., Visitor]
 CAUSAL = np.tri(11, dtype=bool)  # of the landing text
 IT, CAR = 10, 3  # its followed cell
-STEPS = {step.name: step for step in all_steps()}
-NAMES = [step.name for step in all_steps()]
+STEPS = all_steps()
+NAMES = list(STEPS)
 MINE = ["roles", "scores", "position", "weighted_sum", "several_heads", "matches"]
 THETA = 100000.0  # of SmolLM2's turns
 FOLDS = {  # what isn't told aloud
@@ -70,7 +70,7 @@ def test_every_step_of_the_file_is_drawn_by_a_module_and_has_an_address() -> Non
         assert FIELDS["step"].read(name) == name
 
 
-@pytest.mark.parametrize("step", all_steps(), ids=NAMES)
+@pytest.mark.parametrize("step", STEPS.values(), ids=NAMES)
 def test_a_step_has_all_its_parts(step: Any) -> None:
     assert step.title and step.formula and step.question.strip().endswith("?") and step.answer
     assert len(re.findall(r"[.?!](?=\s|$)", step.text)) <= 2  # before the first picture
@@ -147,7 +147,7 @@ def test_going_to_explore_and_back_keeps_the_text_and_the_step(open_step: Any) -
     visitor = open_step("scores", text="The cat sat on it", layer="4")
     for page, expected in (("explore", "who looks at whom"), ("scratch", "2. Scores")):
         visitor.app.query_params.clear()  # as streamlit does between pages
-        visitor.app.switch_page(f"attnviz/pages/{page}.py").run()
+        visitor.app.switch_page(f"attnviz/app/{page}/page.py").run()
         assert_well(visitor)
         assert expected in visitor.says()
         assert (visitor["text"], visitor["layer"], visitor["step"]) == ("The cat sat on it", 4, "scores")

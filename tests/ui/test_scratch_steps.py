@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.core.attention import attention_scores, multi_head_attention, softmax
-from attnviz.core.random_head import random_qkv
-from attnviz.core.scaling import head_scaling, product_density, random_scaling
-from attnviz.core.switches import Switches
-from attnviz.ui.lesson.frame import all_steps
-from attnviz.ui.lesson.mask import swapped
-from attnviz.ui.state import LANDING
+from attnviz.app.scratch.mask import swapped
+from attnviz.app.scratch.texts import all_steps
+from attnviz.app.shell.address import LANDING
+from attnviz.core.attention.made_up import random_qkv
+from attnviz.core.attention.textbook import attention_scores, multi_head_attention, softmax
+from attnviz.core.softmax.score_size import head_scaling, product_density, random_scaling
+from attnviz.core.trace.switches import Switches
 from tests.ui.charts import unfold, values
 from tests.ui.conftest import Visitor
 
 Open = Callable[..., Visitor]
 SWAPPED = LANDING[:-2] + "well"
-STEPS = {step.name: step for step in all_steps()}
+STEPS = all_steps()
 FOLDS = {
     "scaling": ["scaling-gradients", "scaling-real"],
     "mask": ["mask-stand-ins"],

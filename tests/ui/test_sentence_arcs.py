@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attnviz.ui.components.sentence_arcs import sentence_arcs
+from attnviz.app.components.sentence_arcs.sentence_arcs import sentence_arcs
 
 SENTENCE = {"words": ["Tom", "left", ",", "he"], "weights": [0.5, 0.1, 0.1, 0.3]}
 PLACES = {"pronoun": 3, "candidates": [(0,)], "answer": 0, "key": "arcs", "on_pick": None}
@@ -33,7 +33,7 @@ def test_says_what_does_not_fit(change: dict, words: str) -> None:
 
 def test_draws_on_a_page_without_candidates_too() -> None:
     def page() -> None:
-        from attnviz.ui.components.sentence_arcs import sentence_arcs
+        from attnviz.app.components.sentence_arcs.sentence_arcs import sentence_arcs
 
         words = {"words": ["Tom", "left"], "weights": [0.5, 0.5]}
         sentence_arcs(**words, pronoun=1, candidates=[], answer=None, key="arcs", on_pick=lambda word: None)

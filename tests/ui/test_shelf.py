@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.ui.shelf import Shelf
+from attnviz.app.shell.shelf import Shelf
 
 THREADS = 32
 SECONDS = 120  # a wait that long is a deadlock

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.ui.state import (
+from attnviz.app.shell.address import (
     FIELDS,
     LANDING,
     MOST_TEXT,

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import segno
 
-from attnviz.core.deck import Deck, Scene
-from attnviz.ui.talk.places import name_token, pieces, place
-from attnviz.ui.talk.prepare import prepare
-from attnviz.ui.talk.scenes import show_scene
+from attnviz.app.talk.deck import Deck, Scene
+from attnviz.app.talk.places import name_token, pieces, place
+from attnviz.app.talk.prepare import prepare
+from attnviz.app.talk.scenes import show_scene
 from tests.ui.conftest import Visitor
 
 Open = Callable[..., Visitor]

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.core.switches import Switches
-from attnviz.core.trace import Trace
+from attnviz.app.shell import address as state
+from attnviz.app.shell.address import FIELDS, LANDING
+from attnviz.app.shell.tour import Stop, stops
+from attnviz.core.trace.switches import Switches
+from attnviz.core.trace.trace import Trace
 from attnviz.figures.palettes import PALETTES
-from attnviz.ui import state
-from attnviz.ui.state import FIELDS, LANDING
-from attnviz.ui.tour import Stop, stops
 from tests.ui.conftest import Visitor
 
 EVERY = pytest.mark.parametrize("stop", stops(), ids=lambda stop: stop.title)

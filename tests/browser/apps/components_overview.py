@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from attnviz.ui.components.overview import overview
+from attnviz.app.components.overview.overview import overview
 from tests.browser.apps.made_up import THUMB, made_up_weights, mosaic_of
 
 st.set_page_config(layout="wide")

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from attnviz.ui.components.token_strip import token_strip
+from attnviz.app.components.token_strip.token_strip import token_strip
 from tests.browser.apps.made_up import SENTENCES, made_up_attention
 
 st.set_page_config(layout="wide")

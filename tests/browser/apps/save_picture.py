@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from attnviz.ui.components.head_lines import head_lines
-from attnviz.ui.components.overview import overview
-from attnviz.ui.components.save_picture import save_picture
-from attnviz.ui.components.sentence_arcs import sentence_arcs
-from attnviz.ui.components.token_strip import token_strip
+from attnviz.app.components.head_lines.head_lines import head_lines
+from attnviz.app.components.overview.overview import overview
+from attnviz.app.components.save_picture.save_picture import save_picture
+from attnviz.app.components.sentence_arcs.sentence_arcs import sentence_arcs
+from attnviz.app.components.token_strip.token_strip import token_strip
 from tests.browser.apps.made_up import ANIMAL, THUMB, made_up_attention, made_up_weights, mosaic_of
 
 WORDS = ["The", "animal", "didn't", "cross", "the", "street", "because", "it", "was", "<tired>", "&", "slow"]

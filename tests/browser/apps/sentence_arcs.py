@@ -5,8 +5,8 @@ import re
 import numpy as np
 import streamlit as st
 
+from attnviz.app.components.sentence_arcs.sentence_arcs import sentence_arcs
 from attnviz.figures import candidate_bars
-from attnviz.ui.components.sentence_arcs import sentence_arcs
 
 # text, the pronoun, candidates, the right one, whether words after the pronoun are hidden from it
 TEXTS = {

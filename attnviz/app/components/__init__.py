@@ -1,0 +1,1 @@
+"""Parts that live in the browser, a folder each: its .py, .js and .css together."""

@@ -1,0 +1,1 @@
+"""Cost: what attention costs, and how FlashAttention avoids the matrix."""

@@ -1,0 +1,118 @@
+"""One cell of the large map under the glass: its numbers, the heads that look most there, and forbidding it."""
+
+import streamlit as st
+
+from attnviz.app.shell import address as state
+from attnviz.app.shell import cache
+from attnviz.app.shell.controls import plain
+from attnviz.app.shell.visit import Visit, ask_whole_page, choose_head
+from attnviz.core.pronouns.one_sentence import all_heads_looks, clearest
+
+N_HEADS = 8  # that look most at a cell
+
+
+def chosen_cell(visit: Visit) -> tuple[int, int] | None:
+    """Return the (query, key) that the visitor chose last, if it is in this text."""
+    query, key = st.session_state.query, st.session_state.key
+    queries, keys = visit.after.tokens_of(visit.part)
+    if query is None or key is None or query >= len(queries) or key >= len(keys):
+        return None
+    return query, key
+
+
+def pick_cell(query: int, key: int) -> None:
+    """Choose a cell, by the tokens that it is about."""
+    st.session_state.query, st.session_state.key = query, key
+
+
+def cell_glass(visit: Visit) -> None:
+    """Show boxes for one query and one key, the numbers of their cell, and what forbids that look."""
+    queries, keys = visit.after.tokens_of(visit.part)
+    for name, tokens in (("query", queries), ("key", keys)):
+        value = st.session_state[name]
+        if value is not None and value >= len(tokens):
+            st.session_state[name] = None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(
+            "From (query)",
+            range(len(queries)),
+            index=None,
+            key="query",
+            persist_state="session",
+            format_func=_token_name(queries),
+            width=170,
+        )
+        st.selectbox(
+            "to (key)",
+            range(len(keys)),
+            index=None,
+            key="key",
+            persist_state="session",
+            format_func=_token_name(keys),
+            width=170,
+        )
+        cell = chosen_cell(visit)
+        reason = visit.info.cannot.get("forbid")
+        if cell is None:
+            st.caption("Click a cell, or choose a query and a key, to see its numbers and to forbid that look.")
+            return
+        for title, place in (("in this head", "head"), ("in this layer", "layer"), ("everywhere", "all")):
+            st.button(
+                f"Forbid {title}",
+                key=f"forbid-{place}",
+                on_click=_forbid,
+                args=(visit.layer, visit.head, place, cell),
+                disabled=bool(reason),
+                help=reason or "That query may not see that key; the rest of its row shares the weight.",
+            )
+    st.caption(plain(_numbers(visit, cell, queries, keys)))
+    _heads_that_look(visit, cell)
+
+
+def _heads_that_look(visit: Visit, cell: tuple[int, int]) -> None:
+    """Rank all heads by the weight of the chosen cell; a click shows the head."""
+    key = ("cell", visit.choice, visit.text, visit.after.switches, visit.part, visit.picture, cell)
+    looks = cache.results().get(
+        key,
+        lambda: all_heads_looks(visit.after, cell[0], [[cell[1]]], part=visit.part, switches=visit.picture)[..., 0],
+    )
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="heads-that-look"):
+        st.markdown("All heads by this weight:", width="content")
+        for layer, head, weight in clearest(looks, visit.after.layers_of(visit.part), N_HEADS):
+            st.button(
+                f"L{layer} H{head} {weight:.2f}",
+                key=f"looks {layer} {head}",
+                type="tertiary",
+                on_click=choose_head,
+                args=(layer, head),
+            )
+
+
+def _numbers(visit: Visit, cell: tuple[int, int], queries, keys) -> str:
+    row, column = slice(cell[0], cell[0] + 1), slice(cell[1], cell[1] + 1)
+    where = {"part": visit.part, "queries": row, "keys": column}
+    names = f"{queries[cell[0]].label} ({cell[0]}) → {keys[cell[1]].label} ({cell[1]}) in {visit.name}"
+    weight = float(visit.after.weights(visit.layer, visit.head, switches=visit.picture, **where)[0, 0])
+    if not visit.after.allowed(visit.layer, visit.head, switches=visit.picture, **where)[0, 0]:
+        return f"{names}: masked, this query may not see that key."
+    text = f"{names}: weight {weight:.4f}"
+    if not visit.info.cannot.get("scores"):
+        score = float(visit.after.scores(visit.layer, visit.head, switches=visit.picture, **where)[0, 0])
+        text += f", score {score:.2f} before the softmax"
+    if visit.switched:
+        before = float(visit.rest.weights(visit.layer, visit.head, **where)[0, 0])
+        text += f"; without the switches {before:.4f}"
+    return text + "."
+
+
+def _forbid(layer: int, head: int, place: str, cell: tuple[int, int]) -> None:
+    look = (None if place == "all" else layer, head if place == "head" else None, *cell)
+    if look in st.session_state.forbid:
+        state.note("That look is forbidden already.")
+    else:
+        st.session_state.forbid = [*st.session_state.forbid, look]
+    ask_whole_page()
+
+
+def _token_name(tokens):
+    return lambda index: f"{tokens[index].label} ({index})"

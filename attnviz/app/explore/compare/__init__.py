@@ -1,0 +1,1 @@
+"""Two texts, models, heads or settings of the switches, side by side."""

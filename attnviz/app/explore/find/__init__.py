@@ -1,0 +1,1 @@
+"""Heads found by what they do."""

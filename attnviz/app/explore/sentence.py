@@ -1,0 +1,76 @@
+"""The sentence as text: point at a token and see, in the browser, where it looks."""
+
+import numpy as np
+import streamlit as st
+
+from attnviz.app.components.save_picture.save_picture import save_picture
+from attnviz.app.components.token_strip.token_strip import token_strip
+from attnviz.app.explore.sources import shown_view, source_map, window
+from attnviz.app.shell.controls import plain
+from attnviz.app.shell.examples import example_of
+from attnviz.app.shell.visit import Visit
+
+
+def sentence_strip(visit: Visit) -> None:
+    """Draw the tokens with the selected head's weights under the pointer, or two columns with lines."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.segmented_control(
+            "Draw the sentence as",
+            ["shade", "lines"],
+            key="strip",
+            persist_state="session",
+            required=True,
+            format_func={"shade": "text", "lines": "two columns with lines"}.get,
+            label_visibility="collapsed",
+        )
+        save_picture("strip-tokens", f"attnviz tokens {visit.name}", key="save-strip", html=True)
+    part = window(visit)
+    view = "after" if shown_view(visit) == "difference" else shown_view(visit)
+    rows, rows_allowed = source_map(visit, "tokens", view, part)  # (queries of the part, all keys)
+    weights, allowed = rows[:, part], rows_allowed[:, part]
+    queries, keys = (side[part] for side in visit.after.tokens_of(visit.part))
+    two_texts = visit.part == "cross"
+    token_strip(
+        [token.label for token in queries],
+        np.clip(weights, 0, 1),
+        texts=[token.text for token in queries],
+        special=[token.special for token in queries],
+        keys=[token.label for token in keys] if two_texts else None,
+        start=part.start,
+        selected=_pointed_at(visit, part),
+        mode="lines" if two_texts else st.session_state.strip,
+        masked=_mask(allowed),
+        key="strip-tokens",
+    )
+    if part.stop - part.start < len(visit.after.tokens_of(visit.part)[1]):
+        n_tokens = len(visit.after.tokens_of(visit.part)[1])
+        outside = float(rows.sum(axis=1, dtype=np.float64).mean() - weights.sum(axis=1, dtype=np.float64).mean())
+        st.caption(
+            f"Tokens {part.start} to {part.stop - 1} of {n_tokens:,}; choose another part above the map. "
+            f"{outside:.0%} of these tokens' weight lies on tokens that aren't among them."
+        )
+    if not two_texts:
+        st.caption(
+            plain(
+                "Point at a token, or walk with Tab and the arrow keys: the stronger another token's colour, the more "
+                f"{visit.name} looks at it from there. Click to keep it."
+            )
+        )
+
+
+def _pointed_at(visit: Visit, part: slice) -> int | None:
+    """Return the query to show while the pointer is elsewhere: the chosen cell's, the example's, or the last."""
+    query = st.session_state.query
+    if query is None:
+        example = example_of(visit.text, visit.choice.name, visit.layer, visit.head)
+        words = [token.index for token in visit.after.tokens_of(visit.part)[0][part] if not token.special]
+        query = example.cell(visit.rest)[0] if example else (words or [part.start])[-1]
+    n_queries = len(visit.after.tokens_of(visit.part)[0])
+    return query - part.start if part.start <= query < min(part.stop, n_queries) else None
+
+
+def _mask(allowed: np.ndarray):
+    if allowed.all():
+        return None
+    square = allowed.shape[0] == allowed.shape[1]
+    return "causal" if square and np.array_equal(allowed, np.tri(len(allowed), dtype=bool)) else ~allowed

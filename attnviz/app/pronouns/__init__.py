@@ -1,0 +1,1 @@
+"""Pronouns: question, picture, pairs of sentences, scoreboard, and whether a head matters."""

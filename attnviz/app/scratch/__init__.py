@@ -1,0 +1,1 @@
+"""From scratch: the mathematics of attention in nine steps."""

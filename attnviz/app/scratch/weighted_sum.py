@@ -1,0 +1,222 @@
+"""Step 7, weighted sum: what a query fetches, what is added to its token's vector, and to the next word's logit."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from attnviz.app.scratch.numbers import Numbers, numbers_row
+from attnviz.app.scratch.roles import MOST_COMPONENTS, vectors_table
+from attnviz.app.scratch.trail import trail
+from attnviz.app.shell.visit import Visit
+from attnviz.app.show import charts
+from attnviz.app.show.lesson import Step, awaited, folded, guess
+from attnviz.app.show.numpy_model import Stream, stream
+from attnviz.core.attention.textbook import softmax
+from attnviz.core.values.contributions import contributions, cosine, size_shares
+from attnviz.figures import component_bars, component_map, labelled_bars, row_bars
+from attnviz.figures.theme import number
+
+HEIGHT = 460  # of a picture, in px
+N_WORDS = 6  # likeliest next tokens whose logits are looked at
+
+
+def draw(visit: Visit, step: Step) -> None:
+    """Draw the stack of weights times values, the residual stream, and the head's vote on the next word."""
+    numbers = numbers_row(visit)
+    if numbers is None:
+        return
+    weights = numbers.weights[numbers.row]
+    parts = contributions(weights, numbers.v)  # (keys, d_value)
+    shown = guess(step, **_answer(numbers, weights, parts))
+    trail(numbers, "value", value=_size(parts[numbers.cell[1]]))
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        _shares(visit, numbers, weights, parts, shown)
+    with right:
+        if shown:
+            _stack(visit, numbers, parts)
+        else:
+            awaited(step.say("awaited"), HEIGHT)
+    if not numbers.real:
+        st.caption(step.say("random"))
+        return
+    flow = stream(visit, numbers) if numbers.part != "cross" else None
+    if flow is not None:
+        _stream(visit, step, numbers, flow, parts)
+        if flow.model.head is None:
+            st.markdown(step.say("no_word"))
+            return
+        folded(step.say("word_title"), "weighted-sum-word", partial(_next_word, visit, step, numbers, flow, parts))
+
+
+def next_word(visit: Visit, numbers: Numbers, flow: Stream) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the numbers of the likeliest tokens after the followed query, and their probabilities."""
+    chances = softmax(flow.logits().astype(np.float64))
+    words = np.argsort(-chances, kind="stable")[:N_WORDS]
+    return words, chances[words]
+
+
+def cell_vote(numbers: Numbers, flow: Stream, words: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return (words,) what the followed cell, weight times value, adds to the logits of these words."""
+    query, key = numbers.cell
+    part = numbers.weights[numbers.row, key] * numbers.v[key]
+    return flow.votes(flow.write(numbers.layer, numbers.head, part), words)
+
+
+def _answer(numbers: Numbers, weights: NDArray[np.floating], parts: NDArray[np.floating]) -> dict[str, Any]:
+    """Return the answer's numbers: the key with most weight, and the one that makes most of the output."""
+    shares = size_shares(parts)
+    most, largest = int(weights.argmax()), int(shares.argmax())
+    return {
+        "verdict": "Yes" if most == largest else "No",
+        "most": numbers.key_labels[most],
+        "key": numbers.key_labels[largest],
+        "query": numbers.pair["query"],
+        "weight": f"{weights[most]:.0%}".replace("%", " %"),
+        "share": f"{shares[largest]:.0%}".replace("%", " %"),
+        "value": number(_size(numbers.v[largest])),
+        "mean": number(np.linalg.norm(numbers.v, axis=1).mean()),
+    }
+
+
+def _shares(visit: Visit, numbers: Numbers, weights, parts, shown: bool) -> None:
+    """Draw the weights and, once the answer is `shown`, the share of the output that each key makes."""
+    keys = slice(numbers.shown.start, min(numbers.shown.stop, len(numbers.k)))
+    allowed, labels = numbers.allowed[numbers.row, keys], numbers.key_labels[keys]
+    shares = size_shares(parts)
+    figure = row_bars(
+        weights[keys],
+        labels,
+        query_label=numbers.pair["query"],
+        after=shares[keys] if shown else None,
+        allowed=allowed,
+        names=("weight", "share of the output, by size"),
+        key_start=keys.start,
+        title="Weight, and share of the output" if shown else "",
+        theme=visit.theme,
+        height=HEIGHT,
+    )
+    columns = {"key": labels, "weight": weights[keys], "size of value": np.linalg.norm(numbers.v[keys], axis=1)}
+    columns |= {"share": shares[keys]} if shown else {}
+    charts.draw(figure, "lesson-shares", f"shares {numbers.name}", partial(dict, columns), about=numbers.about)
+
+
+def _stack(visit: Visit, numbers: Numbers, parts: NDArray[np.floating]) -> None:
+    """Draw one row a key, weight times value, and their sum, the output, as the last row."""
+    keys = slice(numbers.shown.start, min(numbers.shown.stop, len(numbers.k)))
+    rows = np.concatenate([parts[keys], parts.sum(axis=0, keepdims=True)])
+    labels = [*numbers.key_labels[keys], "sum: the output"]
+    figure = component_map(
+        rows[:, :MOST_COMPONENTS],
+        labels,
+        bar_title="weight × value",
+        row_title="key",
+        start=keys.start,
+        marked=[keys.start + len(labels) - 1],
+        title="The stack that adds up to the output",
+        theme=visit.theme,
+        height=HEIGHT if len(labels) < 20 else None,
+    )
+    table = partial(vectors_table, rows, labels)
+    charts.draw(figure, "lesson-stack", f"stack {numbers.name}", table, about=numbers.about)
+
+
+def _stream(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDArray[np.floating]) -> None:
+    """Say how large the head's addition is beside the token's vector, and offer pictures of it."""
+    written = flow.write(numbers.layer, numbers.head, parts.sum(axis=0))
+    st.markdown(
+        step.say(
+            "stream",
+            name=numbers.name,
+            written=number(_size(written)),
+            entering=number(_size(flow.states[numbers.layer])),
+            query=numbers.pair["query"],
+        )
+    )
+    draw = partial(_sizes_and_likeness, visit, step, numbers, flow, written)
+    folded(step.say("stream_pictures"), "weighted-sum-stream", draw)
+
+
+def _sizes_and_likeness(
+    visit: Visit, step: Step, numbers: Numbers, flow: Stream, written: NDArray[np.floating]
+) -> None:
+    """Draw the sizes of the stream and of what the head adds, and the stream's likeness to the word, layer by layer."""
+    likeness, at = cosine(flow.states, flow.states[0]), numbers.layer  # (layers + 1,)
+    sizes = {
+        step.say("own"): _size(flow.states[0]),
+        step.say("entering", layer=at): _size(flow.states[at]),
+        step.say("written", name=numbers.name): _size(written),
+        step.say("leaving", layer=at): _size(flow.states[at + 1]),
+    }
+    left, right = st.columns(2, gap="medium")
+    with left:
+        figure = labelled_bars(
+            list(sizes.values()),
+            list(sizes),
+            highlighted=[2],
+            value_name="size of the vector",
+            title="How much is added",
+            theme=visit.theme,
+            height=330,
+        )
+        table = {"vector": list(sizes), "size": list(sizes.values())}
+        charts.draw(figure, "lesson-sizes", f"sizes {numbers.name}", lambda: table, about=numbers.about)
+    with right:
+        figure = component_bars(
+            likeness,
+            highlighted=[at],
+            names=(f"entering layer {at}", "entering the others"),
+            value_name="cosine with the word's own vector",
+            bar_name="layer",
+            title="How much it still points where the word did",
+            theme=visit.theme,
+            height=330,
+        )
+        columns = {"entering layer": np.arange(len(likeness)), "cosine": likeness}
+        charts.draw(figure, "lesson-likeness", f"likeness {numbers.name}", lambda: columns, about=numbers.about)
+    st.caption(step.say("likeness", layer=at, likeness=number(round(float(likeness[at]), 2))))
+    entering = flow.states[at]
+    together = {"entering": _size(entering), "written": _size(written), "both": _size(entering + written)}
+    others = {"name": numbers.name, "layer": at, "n_others": visit.info.n_heads - 1}
+    st.caption(step.say("sizes", **others, **{name: number(size) for name, size in together.items()}))
+
+
+def _next_word(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDArray[np.floating]) -> None:
+    """Draw what the head adds by itself to the logits of the likeliest next words."""
+    words, chances = next_word(visit, numbers, flow)
+    labels = [visit.rest.label_of(int(word)) for word in words]
+    votes = flow.votes(flow.write(numbers.layer, numbers.head, parts.sum(axis=0)), words)
+    cell = cell_vote(numbers, flow, words)
+    trail(numbers, "logit", value=_size(parts[numbers.cell[1]]), logit=(labels[0], float(cell[0])), n=5)
+    st.markdown(
+        step.say(
+            "word",
+            name=numbers.name,
+            word=labels[0],
+            chance=f"{chances[0]:.1%}".replace("%", " %"),
+            vote=number(votes[0]),
+            cell=number(cell[0]),
+            factor=number(np.exp(votes[0])),
+            second=labels[1],
+            lead=number(votes[0] - votes[1]),
+            **numbers.pair,
+        )
+    )
+    figure = labelled_bars(
+        votes,
+        [f"{label} ({chance:.1%})".replace("%", " %") for label, chance in zip(labels, chances, strict=True)],
+        highlighted=[0],
+        value_name="added to the logit, above the mean of all words",
+        title=f"The vote of {numbers.name} on the next word",
+        theme=visit.theme,
+    )
+    columns = {"next word": labels, "probability": chances, "added by the head": votes, "by the followed cell": cell}
+    charts.draw(figure, "lesson-votes", f"votes {numbers.name}", lambda: columns, about=numbers.about)
+    st.caption(step.say("direct"))
+
+
+def _size(vector: NDArray[np.floating]) -> float:
+    return float(np.linalg.norm(vector))

@@ -1,0 +1,70 @@
+"""A chart on a page: the figure, how to read it, and its numbers and files when asked for."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from attnviz.app.shell import palette
+from attnviz.app.shell.controls import plain
+from attnviz.app.show.facts import Facts
+from attnviz.app.show.files import Head, files_row
+from attnviz.core.export.table_files import Columns
+from attnviz.core.trace.trace import Token
+
+
+def draw(
+    figure: Any,
+    key: str,
+    filename: str,
+    table: Callable[[], Columns],
+    *,
+    about: Facts,
+    head: Head | None = None,
+) -> None:
+    """Show a figure that is already in the page's theme, its description for screen readers, its table and its files.
+
+    Args:
+        figure: with "alt" and "how_to_read" in `layout.meta`, as attnviz.figures makes them.
+        key: unique on the page.
+        filename: of pictures saved from the browser, without ending.
+        table: makes the columns of the table; called only when the visitor opens it.
+        about: what is true of the numbers, for the files, as attnviz.app.show.facts makes it.
+        head: the head whose weights the figure shows, as attnviz.app.show.files.head_of makes it: its files hold
+            scores and mask too, and a script.
+    """
+    figure = palette.recolour(figure)
+    options = {"format": "svg", "filename": f"attnviz {filename}", "scale": 2}
+    st.plotly_chart(
+        figure,
+        key=key,
+        theme=None,
+        alt=figure.layout.meta["alt"],
+        config={"toImageButtonOptions": options, "displaylogo": False},
+    )
+    box = st.expander("How to read it, numbers, files", key=f"{key}-table", on_change="rerun", type="compact")
+    if box.open:
+        with box:
+            st.caption(plain(figure.layout.meta["how_to_read"]))
+            columns = dict(table())
+            st.dataframe(columns, hide_index=True, height=300, key=f"{key}-numbers")
+            files_row(figure, key, filename, columns, about=about, head=head)
+
+
+def map_table(values: NDArray[np.float32], allowed: NDArray[np.bool_], queries, keys) -> Columns:
+    """Return a column of queries and one of values for each key; empty where the mask forbids."""
+    shown = np.where(allowed, values.astype(np.float64).round(6), np.nan)
+    names = [_name(token) for token in keys]
+    return {"query": [_name(token) for token in queries], **dict(zip(names, shown.T, strict=True))}
+
+
+def heads_table(values: NDArray[np.float64], layers: Sequence[int]) -> Columns:
+    """Return a column of layers and one of values for each head."""
+    columns = {f"H{head}": values[:, head].round(6) for head in range(values.shape[1])}
+    return {"layer": [f"L{layer}" for layer in layers], **columns}
+
+
+def _name(token: Token) -> str:
+    return f"{token.index} {token.label}"

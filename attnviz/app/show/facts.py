@@ -1,0 +1,72 @@
+"""What a chart's files say of where its numbers come from; whoever makes a chart hands it over together with it.
+
+Every file says version, page and link besides. A chart of a formula, of random numbers or of this machine claims no
+model: it is `OF_NOTHING`.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import streamlit as st
+
+import attnviz
+from attnviz.app.shell.share import page_link
+from attnviz.app.shell.visit import Visit
+from attnviz.core.export.head_files import about_trace
+from attnviz.core.trace.switches import Switches
+from attnviz.core.trace.trace import Trace
+
+__all__ = ["OF_NOTHING", "Facts", "at_rest", "of_head", "of_model", "of_text", "of_view", "where"]
+
+Facts: TypeAlias = Mapping[str, Any]
+"""What is true of the numbers, by names, as JSON can hold it."""
+
+OF_NOTHING: Facts = MappingProxyType({})
+PAGES = {
+    "": "Explore",
+    "scratch": "From scratch",
+    "pronouns": "Pronouns",
+    "generate": "Generate",
+    "cost": "Cost",
+    "talk": "Talk",
+}
+
+
+def where() -> dict[str, Any]:
+    """Return what every file says: the version, the page and its link."""
+    page = st.session_state.get("page", "")
+    return {"attnviz": attnviz.__version__, "page": PAGES.get(page, page), "link": page_link()}
+
+
+def of_model(visit: Visit) -> Facts:
+    """Return which model it is: for numbers of the model on texts that aren't the visitor's."""
+    said = about_trace(visit.rest, version=attnviz.__version__)
+    return {name: said[name] for name in ("model", "title", "revision", "dtype", "engine")}
+
+
+def of_text(visit: Visit, trace: Trace, switches: Switches | None = None) -> Facts:
+    """Return model, text, switches and the chosen head: for numbers of a trace.
+
+    Args:
+        visit: whose part and head are chosen.
+        trace: what the numbers were computed from.
+        switches: on the picture alone, instead of those of the pass.
+    """
+    return of_head(trace, visit.name, visit.part, switches)
+
+
+def of_head(trace: Trace, name: str, part: str, switches: Switches | None = None) -> Facts:
+    """Return the same for a head of that name."""
+    said = about_trace(trace, version=attnviz.__version__, part=part or None, switches=switches)
+    return said | {"selected_head": name}
+
+
+def of_view(visit: Visit, view: str = "after") -> Facts:
+    """Return the facts of the visitor's text under his switches, or as it is without them in the view "before"."""
+    return at_rest(visit) if view == "before" else of_text(visit, visit.after, visit.picture)
+
+
+def at_rest(visit: Visit) -> Facts:
+    """Return the facts of the visitor's text as the model reads it, without switches."""
+    return of_text(visit, visit.rest)

@@ -1,0 +1,1 @@
+"""Talk: scenes worked out beforehand, and the player that steps through them."""

@@ -1,0 +1,1 @@
+"""Attention as the textbooks write it, its mask, its positions, and what goes wrong without care. NumPy only."""

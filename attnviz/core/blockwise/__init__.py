@@ -1,0 +1,1 @@
+"""The same attention block by block, as FlashAttention works it out. NumPy only."""

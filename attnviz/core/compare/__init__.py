@@ -1,0 +1,1 @@
+"""Two traces or two maps, and how far they are apart. NumPy only."""

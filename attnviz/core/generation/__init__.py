@@ -1,0 +1,1 @@
+"""A text that grows by a token at a time. NumPy only."""

@@ -1,0 +1,378 @@
+"""What a pronoun looks at: its candidates ranked by weight, and heads scored over many sentences. NumPy only.
+
+A head is asked one thing about an item: from the pronoun's last token, does the answer get more weight than every
+distractor? A candidate's weight is the sum over its tokens. Such a score says where a head looks, not what the model
+does with it. Axes: items, layers, heads.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attnviz.core.pronouns.bootstrap import DRAWS, group_interval
+from attnviz.core.pronouns.items import Item, Problem, Span, read_items
+from attnviz.core.trace.trace import Token
+
+__all__ = [
+    "BASELINES",
+    "Chosen",
+    "Item",
+    "Looks",
+    "Places",
+    "Problem",
+    "Rate",
+    "Ranked",
+    "Scores",
+    "baselines",
+    "candidate_weights",
+    "choose_heads",
+    "find_places",
+    "first_candidate",
+    "halves",
+    "nearest_candidate",
+    "rank_candidates",
+    "read_items",
+    "score",
+    "take",
+    "tokens_of_span",
+]
+
+Float = NDArray[np.float32]
+
+
+# One sentence
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where an item's words are among the tokens: the pronoun's last token, and the tokens of each candidate."""
+
+    query: int
+    candidates: tuple[tuple[int, ...], ...]  # the answer first
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A candidate and its weight; `index` is its place in the list that was given."""
+
+    index: int
+    span: Span
+    tokens: tuple[int, ...]
+    weight: float
+
+
+def tokens_of_span(tokens: Sequence[Token], span: Span) -> tuple[int, ...]:
+    """Return the positions of the tokens that cover a part of a text, in order; none if it was cut or dropped.
+
+    A token counts with its first common character: ` Tom` with its leading space belongs to "Tom", and a token that
+    reaches over the edge of the span belongs to it as a whole.
+    """
+    start, end = span
+    return tuple(i for i, token in enumerate(tokens) if token.start < end and start < token.end)
+
+
+def find_places(tokens: Sequence[Token], item: Item, *, offset: int = 0) -> Places:
+    """Return where an item's pronoun and candidates are among the tokens of its text.
+
+    Args:
+        tokens: of the text, special ones included.
+        item: whose places in the text are looked up.
+        offset: characters that were put in front of the text before it was cut into tokens.
+
+    Raises:
+        ValueError: a place has no token.
+    """
+    found = []
+    names = ("pronoun", "answer", *("distractor" for _ in item.distractors))
+    for name, (start, end) in zip(names, (item.pronoun, *item.candidates), strict=True):
+        of_span = tokens_of_span(tokens, (start + offset, end + offset))
+        if not of_span:
+            raise ValueError(f"the {name} {item.text[start:end]!r} has no token of its own")
+        found.append(of_span)
+    return Places(found[0][-1], tuple(found[1:]))
+
+
+def candidate_weights(weights: ArrayLike, candidates: Iterable[Sequence[int]]) -> NDArray[np.float64]:
+    """Return the weight of each candidate: the sum over its tokens.
+
+    Args:
+        weights: (..., keys), rows of attention weights.
+        candidates: the positions of each candidate's tokens.
+
+    Returns:
+        (..., candidates), each from 0 to 1.
+
+    >>> candidate_weights([0.5, 0.25, 0.25], [[0], [1, 2]]).tolist()
+    [0.5, 0.5]
+    """
+    rows = np.asarray(weights, np.float64)
+    return np.stack([rows[..., list(tokens)].sum(axis=-1) for tokens in candidates], axis=-1)
+
+
+def rank_candidates(weights_row: ArrayLike, tokens: Sequence[Token], candidates: Sequence[Span]) -> list[Ranked]:
+    """Rank candidates by the weight that one query gives them, highest first; equal ones stay in order.
+
+    Args:
+        weights_row: (keys,) the weights of the pronoun's last token.
+        tokens: of the same text, one for each key.
+        candidates: their places in the text, in characters.
+
+    Raises:
+        ValueError: not one weight for each token, or a candidate without a token.
+    """
+    row = np.asarray(weights_row, np.float64)
+    if row.shape != (len(tokens),):
+        raise ValueError(f"expected one row of {len(tokens)} weights, one for each token, got shape {row.shape}")
+    places = [tokens_of_span(tokens, span) for span in candidates]
+    if not all(places):
+        raise ValueError(f"no token covers the candidate at {candidates[places.index(())]}")
+    ranked = [
+        Ranked(i, span, of_span, float(row[list(of_span)].sum()))
+        for i, (span, of_span) in enumerate(zip(candidates, places, strict=True))
+    ]
+    return sorted(ranked, key=lambda candidate: -candidate.weight)
+
+
+def nearest_candidate(pronoun: Span, candidates: Sequence[Span]) -> int:
+    """Return which candidate has the fewest characters between itself and the pronoun; of two, the earlier.
+
+    >>> nearest_candidate((20, 23), [(0, 4), (10, 14)])
+    1
+    """
+    gaps = [max(pronoun[0] - end, start - pronoun[1]) for start, end in candidates]
+    return min(range(len(gaps)), key=lambda i: (gaps[i], candidates[i]))
+
+
+def first_candidate(candidates: Sequence[Span]) -> int:
+    """Return which candidate stands first in the text."""
+    return min(range(len(candidates)), key=lambda i: candidates[i])
+
+
+# Many sentences
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """What every head gave to the candidates of every item.
+
+    Attributes:
+        items: those that were measured.
+        layers: their numbers, which may have gaps.
+        answer: (items, layers, heads) weight on the answer; NaN where a layer has fewer heads.
+        distractor: (items, layers, heads) weight on the distractor that got most.
+    """
+
+    items: tuple[Item, ...]
+    layers: tuple[int, ...]
+    answer: Float
+    distractor: Float
+
+    @property
+    def right(self) -> NDArray[np.float64]:
+        """(items, layers, heads): 1 where the answer's weight is above every distractor's, 0 elsewhere, or NaN."""
+        return np.where(np.isnan(self.answer), np.nan, self.answer > self.distractor).astype(np.float64)
+
+    @property
+    def groups(self) -> list[str]:
+        """The group of each item."""
+        return [item.group for item in self.items]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How often something was right, from 0 to 1, with the ends of its 95 % interval over groups."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The heads of a model on many items.
+
+    Attributes:
+        layers: their numbers.
+        n: items; `n_groups`: groups of them.
+        accuracy: (layers, heads) share of items where the head is right; `low`, `high`: its interval over groups.
+        answer: (layers, heads) mean weight on the answer; `distractor`: on the distractor that got most.
+        baselines: chance, nearest, first.
+    """
+
+    layers: tuple[int, ...]
+    n: int
+    n_groups: int
+    accuracy: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    answer: NDArray[np.float64]
+    distractor: NDArray[np.float64]
+    baselines: dict[str, Rate]
+
+    def best(self) -> tuple[int, int]:
+        """Return (layer, head) of the head that is right most often; of two, the one with the wider gap in weight.
+
+        The best of many heads is lucky: choose on some items and report on others, as `choose_heads` does.
+        """
+        row, head = _ranking(self)[0]
+        return self.layers[row], head
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A head that was chosen on one half of the items, and how it does on the other half.
+
+    Attributes:
+        layer, head: which.
+        chosen_at: its accuracy on the half it was chosen on, of `n_chosen_on` items.
+        rate: its accuracy on the other half, of `n` items in `n_groups` groups; with few groups the interval is rough.
+        answer, distractor: mean weights there.
+    """
+
+    layer: int
+    head: int
+    chosen_at: float
+    n_chosen_on: int
+    rate: Rate
+    n: int
+    n_groups: int
+    answer: float
+    distractor: float
+
+
+def take(looks: Looks, wanted: Callable[[Item], bool] | ArrayLike) -> Looks:
+    """Return the part of the looks whose items are wanted: a function of an item, or (items,) True and False."""
+    chosen = [wanted(item) for item in looks.items] if callable(wanted) else wanted
+    rows = np.flatnonzero(np.asarray(chosen, bool))
+    return Looks(tuple(looks.items[i] for i in rows), looks.layers, looks.answer[rows], looks.distractor[rows])
+
+
+BASELINES = {
+    "chance": "one over the number of candidates",
+    "nearest": "always the candidate nearest to the pronoun",
+    "first": "always the candidate that stands first",
+}
+
+
+def baselines(items: Sequence[Item], *, draws: int = DRAWS, seed: int = 0) -> dict[str, Rate]:
+    """Return how often rules are right that look at nothing: chance, nearest candidate, first candidate.
+
+    Raises:
+        ValueError: no items.
+    """
+    right = np.array(
+        [
+            (1 / len(i.candidates), nearest_candidate(i.pronoun, i.candidates) == 0, first_candidate(i.candidates) == 0)
+            for i in items
+        ],
+        np.float64,
+    ).reshape(-1, len(BASELINES))  # (items, baselines); the answer is candidate 0
+    low, high = group_interval(right, [item.group for item in items], draws=draws, seed=seed)
+    rates = zip(right.mean(axis=0), low, high, strict=True)
+    return {name: Rate(*map(float, rate)) for name, rate in zip(BASELINES, rates, strict=True)}
+
+
+def score(looks: Looks, *, draws: int = DRAWS, seed: int = 0) -> Scores:
+    """Score every head: how often the answer's weight is above every distractor's, and the mean weights.
+
+    With w(c) the weight of a candidate, the sum over its tokens, an item counts 1 if w(answer) > max w(distractor) and
+    0 otherwise, equal weights included; accuracy is the mean over items.
+
+    Args:
+        looks: of at least one item.
+        draws: how often the bootstrap draws groups for the intervals.
+        seed: of the draws.
+
+    Raises:
+        ValueError: no items.
+
+    Source: Clark et al. 2019, What does BERT look at?, section 4.3 (heads as pickers of antecedents).
+    """
+    if not looks.items:
+        raise ValueError("there is no item to score")
+    right, groups = looks.right, looks.groups
+    low, high = group_interval(right, groups, draws=draws, seed=seed)
+    return Scores(
+        layers=looks.layers,
+        n=len(right),
+        n_groups=len(set(groups)),
+        accuracy=right.mean(axis=0),
+        low=low,
+        high=high,
+        answer=looks.answer.mean(axis=0, dtype=np.float64),
+        distractor=looks.distractor.mean(axis=0, dtype=np.float64),
+        baselines=baselines(looks.items, draws=draws, seed=seed),
+    )
+
+
+def halves(items: Sequence[Item], *, seed: int = 0) -> NDArray[np.bool_]:
+    """Split items in two halves that share no group: True for the half to choose on, False for the one to report on.
+
+    Within each kind groups are taken in random order, each into the half that has fewer items of that kind so far.
+
+    Returns:
+        (items,) bool.
+
+    Raises:
+        ValueError: there are fewer than two groups.
+    """
+    members: dict[str, list[int]] = {}
+    for i, item in enumerate(items):
+        members.setdefault(item.group, []).append(i)
+    if len(members) < 2:
+        raise ValueError("choosing on one half and reporting on the other needs at least two groups of items")
+    names = list(members)
+    order = np.random.default_rng(seed).permutation(len(names))
+    n_items: dict[tuple[str, bool], int] = {}
+    chooses = np.zeros(len(items), bool)
+    for name in (names[i] for i in order):
+        kind, size = items[members[name][0]].kind, len(members[name])
+        has = {half: (n_items.get((kind, half), 0), n_items.get(("", half), 0)) for half in (True, False)}
+        half = has[True] <= has[False]
+        chooses[members[name]] = half
+        for key in {(kind, half), ("", half)}:  # "" counts all kinds
+            n_items[key] = n_items.get(key, 0) + size
+    return chooses
+
+
+def choose_heads(looks: Looks, n: int = 5, *, draws: int = DRAWS, seed: int = 0) -> list[Chosen]:
+    """Choose the n best heads on one half of the items and say how they do on the other, best on the first half first.
+
+    Args:
+        looks: items of at least two groups.
+        n: how many heads.
+        draws: how often the bootstrap draws groups for the intervals.
+        seed: of the split and of the draws.
+
+    Raises:
+        ValueError: fewer than two groups.
+    """
+    chooses = halves(looks.items, seed=seed)
+    on = score(take(looks, chooses), draws=1, seed=seed)
+    off = score(take(looks, ~chooses), draws=draws, seed=seed)
+    return [
+        Chosen(
+            layer=looks.layers[row],
+            head=head,
+            chosen_at=float(on.accuracy[row, head]),
+            n_chosen_on=on.n,
+            rate=Rate(*(float(rates[row, head]) for rates in (off.accuracy, off.low, off.high))),
+            n=off.n,
+            n_groups=off.n_groups,
+            answer=float(off.answer[row, head]),
+            distractor=float(off.distractor[row, head]),
+        )
+        for row, head in _ranking(on)[:n]
+    ]
+
+
+def _ranking(scores: Scores) -> list[tuple[int, int]]:
+    """Return (row, head) of all heads, best first."""
+    accuracy = np.nan_to_num(scores.accuracy, nan=-1.0)
+    gap = np.nan_to_num(scores.answer - scores.distractor, nan=-2.0)
+    order = np.lexsort((-gap.ravel(), -accuracy.ravel()))
+    rows, heads = np.unravel_index(order, accuracy.shape)
+    real = ~np.isnan(scores.accuracy[rows, heads])
+    return list(zip(rows[real].tolist(), heads[real].tolist(), strict=True))

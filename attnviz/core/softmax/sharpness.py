@@ -1,0 +1,395 @@
+"""How near attention rows are to all-or-nothing, and what that does to softmax's gradient. NumPy only.
+
+Only allowed cells count: the zeros of a mask are no unsaturated weights. A row with one allowed key, such as the first
+of a causal map, always has the weight 1 and is never called saturated. A row whose large weight sits on the first token
+or on a special one such as `[SEP]` is at rest, not dying, so those rows are counted apart.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attnviz.core.attention.textbook import as_floats
+from attnviz.core.trace.row_picks import as_slice, layer_allowed, row_blocks, spaced_rows
+from attnviz.core.trace.switches import Switches
+from attnviz.core.trace.trace import LayerMaps, Trace
+
+__all__ = [
+    "Histogram",
+    "Saturation",
+    "SaturationReport",
+    "Scope",
+    "heads_in_scope",
+    "histogram",
+    "jacobian_norm",
+    "measure_saturation",
+    "row_maxima",
+    "saturated_share",
+    "saturation_report",
+    "weight_counts",
+]
+
+Scope = Literal["head", "layer", "all"]
+Head = tuple[int, int]
+
+SATURATED = 0.99
+BINS = 50
+MAX_ROWS = 256
+LARGEST_NORM = 0.5  # of softmax's Jacobian: two keys with one half each
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Counts in equal bins.
+
+    Attributes:
+        edges: (bins + 1,); a value on an edge goes to the bin above, the largest edge to the last bin.
+        counts: (bins,).
+        n_not_finite: NaN or infinite values, in no bin.
+    """
+
+    edges: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    n_not_finite: int
+
+    @property
+    def n(self) -> int:
+        """Number of values in the bins."""
+        return int(self.counts.sum())
+
+
+@dataclass(frozen=True)
+class SaturatedShare:
+    """How many rows have nearly all their weight on one key.
+
+    Attributes:
+        at_rest: share of rows whose largest weight is above the limit and on the first token or a special one.
+        elsewhere: share of rows whose largest weight is above the limit and on another token.
+        n: rows in all.
+    """
+
+    at_rest: float
+    elsewhere: float
+    n: int
+
+    @property
+    def share(self) -> float:
+        """Share of rows above the limit, wherever."""
+        return self.at_rest + self.elsewhere
+
+
+@dataclass(frozen=True, eq=False)
+class Saturation:
+    """The rows of some heads, under one setting of the switches.
+
+    Attributes:
+        weights: Histogram of the weights of all allowed cells, over 0 to 1; its `n_not_finite` counts cells.
+        n_single: cells that are the only choice of their row, so 1 without learned sinks; `weights` has them or not, as
+            `single_keys` said.
+        maxima: (rows,) the largest weight of each row with a choice.
+        at_rest: (rows,) True where that is on the first token or a special one.
+        norms: (rows,) the Frobenius norm of softmax's Jacobian, from 0 to LARGEST_NORM.
+        n_broken: rows left out everywhere because they, or the q and k they come from, hold NaN or infinity.
+        n_rows, n_rows_used: queries of the text, and how many of them, evenly spaced, were used.
+    """
+
+    weights: Histogram
+    n_single: int
+    maxima: NDArray[np.float64]
+    at_rest: NDArray[np.bool_]
+    norms: NDArray[np.float64]
+    n_broken: int
+    n_rows: int
+    n_rows_used: int
+
+    def saturated(self, limit: float = SATURATED) -> SaturatedShare:
+        """Return the share of rows whose largest weight is above the limit, split by where it is."""
+        return saturated_share(self.maxima, self.at_rest, limit=limit)
+
+    def norm_quantiles(self, levels: Sequence[float] = QUANTILES) -> NDArray[np.float64]:
+        """Return quantiles of the Jacobian's norm, NaN without rows."""
+        return np.quantile(self.norms, levels) if len(self.norms) else np.full(len(levels), np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class SaturationReport:
+    """The same heads on the same q and k, before and after a switch.
+
+    Attributes:
+        heads: (layer, head) of each head in scope.
+        before, after: what is measured, and `switches_before`, `switches_after` under what (None: those of the pass).
+    """
+
+    heads: tuple[Head, ...]
+    before: Saturation
+    after: Saturation
+    switches_before: Switches | None
+    switches_after: Switches | None
+
+
+def saturation_report(
+    trace: Trace,
+    scope: Scope = "all",
+    layer: int | None = None,
+    head: int | None = None,
+    *,
+    part: str | None = None,
+    before: Switches | None = None,
+    after: Switches | None = None,
+    bins: int = BINS,
+    max_rows: int = MAX_ROWS,
+) -> SaturationReport:
+    """Measure saturation with and without the model's own factor in front of q k^T, on the same q and k.
+
+    Args:
+        trace: a text as a model saw it.
+        scope: one head, one layer, or all heads; `layer` and `head` say which.
+        layer: its number, unless the scope is "all".
+        head: its number, if the scope is "head".
+        part: which part of a model that has several.
+        before: None for the switches of the pass.
+        after: None for the same without the factor.
+        bins: of the histogram of weights.
+        max_rows: above this many queries, evenly spaced rows are used.
+
+    Returns:
+        A SaturationReport.
+
+    Raises:
+        ValueError: no such layer, head or scope, or a switch that can't act on this model.
+    """
+    heads = heads_in_scope(trace, scope, layer, head, part=part)
+    if after is None:
+        own = trace.switches if before is None else before
+        after = Switches(own.causal, False, own.temperature, forbid=own.forbid)
+    measured = [
+        measure_saturation(trace, heads, switches=switches, part=part, bins=bins, max_rows=max_rows)
+        for switches in (before, after)
+    ]
+    return SaturationReport(heads, measured[0], measured[1], before, after)
+
+
+def heads_in_scope(
+    trace: Trace, scope: Scope, layer: int | None = None, head: int | None = None, *, part: str | None = None
+) -> tuple[Head, ...]:
+    """Return (layer, head) of one head, of all heads of a layer, or of all heads.
+
+    Raises:
+        ValueError: an unknown scope, or no such layer or head.
+    """
+    if scope == "all":
+        return tuple((n, h) for n in trace.layers_of(part) for h in range(trace.heads(n, part=part)))
+    if scope not in ("head", "layer"):
+        raise ValueError(f"scope must be head, layer or all, got {scope!r}")
+    if layer is None or (head is None and scope == "head"):
+        raise ValueError(f"the scope {scope!r} needs a layer{' and a head' if scope == 'head' else ''}")
+    n_heads = trace.heads(layer, part=part)
+    if scope == "layer":
+        return tuple((layer, h) for h in range(n_heads))
+    if head is None or not 0 <= head < n_heads:
+        raise ValueError(f"layer {layer} has heads 0 to {n_heads - 1}, got {head!r}")
+    return ((layer, head),)
+
+
+def measure_saturation(
+    trace: Trace,
+    heads: Sequence[Head],
+    *,
+    switches: Switches | None = None,
+    part: str | None = None,
+    bins: int = BINS,
+    single_keys: bool = True,
+    max_rows: int = MAX_ROWS,
+) -> Saturation:
+    """Measure weights, row maxima and the Jacobian's norm of some heads in one pass, in blocks of rows.
+
+    Args:
+        trace: a text as a model saw it.
+        heads: (layer, head) of each head.
+        switches: instead of those of the pass, on the same q and k.
+        part: which part of a model that has several.
+        bins: of the histogram of weights.
+        single_keys: False leaves the only cells of rows with one allowed key out of the histogram.
+        max_rows: above this many queries, evenly spaced rows are used.
+
+    Returns:
+        A Saturation.
+
+    Raises:
+        ValueError: no heads, no such layer or head, bins or max_rows below 1, or a switch that can't act.
+    """
+    if bins < 1 or not heads:
+        raise ValueError(f"expected at least 1 bin and 1 head, got {bins} and {len(heads)}")
+    queries, keys = trace.tokens_of(part)
+    rows = spaced_rows(len(queries), max_rows)
+    resting = np.array([token.index == 0 or token.special for token in keys])  # (keys,)
+    counts = np.zeros(bins, np.int64)
+    n_single = n_broken = n_broken_cells = 0
+    kept = []
+    for weights, allowed in _blocks(trace, heads, rows, len(keys), part, switches):  # (heads, queries, keys)
+        broken = ~np.isfinite(weights.sum(axis=-1))  # (heads, queries)
+        n_allowed = np.broadcast_to(allowed.sum(axis=-1), broken.shape)
+        single = ~broken & (n_allowed == 1)
+        n_single += int(single.sum())
+        n_broken += int(broken.sum())
+        n_broken_cells += int(n_allowed[broken].sum())
+        binned = ~broken if single_keys else ~broken & ~single
+        counts += _count_allowed(weights[binned], n_allowed[binned], bins)
+        chosen = weights[~broken & (n_allowed > 1)]  # (rows, keys)
+        kept.append((row_maxima(chosen), resting[chosen.argmax(axis=-1)], jacobian_norm(chosen)))
+    maxima, at_rest, norms = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+    found = Histogram(np.linspace(0, 1, bins + 1), counts, n_broken_cells)
+    return Saturation(found, n_single, maxima, at_rest, norms, n_broken, len(queries), len(rows))
+
+
+def weight_counts(
+    trace: Trace,
+    heads: Sequence[Head],
+    *,
+    switches: Switches | None = None,
+    part: str | None = None,
+    bins: int = BINS,
+    single_keys: bool = True,
+    max_rows: int = MAX_ROWS,
+) -> Histogram:
+    """Count the attention weights of all allowed cells in equal bins from 0 to 1; arguments as `measure_saturation`.
+
+    A causal map of 13 tokens has 91 allowed cells a head, 90 without the first row's only one.
+    """
+    return measure_saturation(
+        trace, heads, switches=switches, part=part, bins=bins, single_keys=single_keys, max_rows=max_rows
+    ).weights
+
+
+def row_maxima(weights: ArrayLike, allowed: ArrayLike | None = None) -> NDArray[np.float64]:
+    """Return the largest weight of each row.
+
+    Args:
+        weights: (..., queries, keys).
+        allowed: booleans that broadcast to it; with them, rows with fewer than two allowed keys are NaN: their weight
+            of 1 is no choice.
+
+    Returns:
+        (..., queries), from 0 to 1.
+
+    >>> row_maxima([[1.0, 0.0], [0.25, 0.75]], [[True, False], [True, True]]).tolist()
+    [nan, 0.75]
+    """
+    weights = as_floats(weights, "weights", "(queries, keys)")
+    maxima = weights.max(axis=-1).astype(np.float64)
+    if allowed is None:
+        return maxima
+    choice = np.broadcast_to(np.asarray(allowed, bool), weights.shape).sum(axis=-1) > 1
+    return np.where(choice, maxima, np.nan)
+
+
+def saturated_share(maxima: ArrayLike, at_rest: ArrayLike, *, limit: float = SATURATED) -> SaturatedShare:
+    """Return the share of rows whose largest weight is above a limit, those at rest and the others apart.
+
+    Args:
+        maxima: (rows,) the largest weight of each row; NaN for a row that doesn't count.
+        at_rest: (rows,) True where that weight is on the first token or a special one.
+        limit: from 0 to 1.
+
+    Raises:
+        ValueError: arrays of different shapes.
+
+    >>> saturated_share([0.999, 0.995, 0.5, np.nan], [True, False, True, True])
+    SaturatedShare(at_rest=0.3333333333333333, elsewhere=0.3333333333333333, n=3)
+    """
+    maxima, at_rest = np.asarray(maxima, np.float64), np.asarray(at_rest, bool)
+    if maxima.shape != at_rest.shape:
+        raise ValueError(f"expected one mark for each row, got {maxima.shape} maxima and {at_rest.shape} marks")
+    n = int((~np.isnan(maxima)).sum())
+    above = maxima > limit  # False for NaN
+    return SaturatedShare(float((above & at_rest).sum()) / max(n, 1), float((above & ~at_rest).sum()) / max(n, 1), n)
+
+
+def jacobian_norm(weights: ArrayLike) -> NDArray[np.float64]:
+    """Return the size of softmax's gradient in each row: the Frobenius norm of its Jacobian diag(a) - a a^T.
+
+    Squared, that is sum_i a_i^2 (1 - a_i)^2 + sum_{i != j} a_i^2 a_j^2 = sum a^2 - 2 sum a^3 + (sum a^2)^2, so the
+    matrix needn't be built. It is 0 where one key has all the weight, and falls like 1 / sqrt(keys) for equal shares: a
+    small norm alone doesn't say that a row is saturated.
+
+    Args:
+        weights: (..., queries, keys).
+
+    Returns:
+        (..., queries), from 0 to 0.5, the latter for two keys with one half each.
+
+    >>> jacobian_norm([[1.0, 0.0], [0.5, 0.5]]).tolist()
+    [0.0, 0.5]
+    """
+    a = as_floats(weights, "weights", "(queries, keys)").astype(np.float64)  # near one-hot the terms cancel
+    squares = a * a
+    second = squares.sum(axis=-1)
+    third = np.einsum("...k,...k->...", squares, a)
+    return np.sqrt(np.maximum(second - 2 * third + second * second, 0.0))
+
+
+def histogram(values: ArrayLike, *, low: float = 0.0, high: float = 1.0, bins: int = BINS) -> Histogram:
+    """Count values in equal bins from low to high; NaN and infinite ones are counted apart.
+
+    Raises:
+        ValueError: bins below 1, high not above low, or a value outside.
+
+    >>> found = histogram([0.1, 0.6, 1.0, np.nan], bins=2)
+    >>> found.counts.tolist(), found.n, found.n_not_finite
+    ([1, 2], 3, 1)
+    """
+    values = np.asarray(values, np.float64).ravel()
+    finite = values[np.isfinite(values)]
+    if bins < 1 or not high > low:
+        raise ValueError(f"expected at least 1 bin and high above low, got {bins} bins from {low} to {high}")
+    if len(finite) and not (finite.min() >= low and finite.max() <= high):
+        raise ValueError(f"expected values from {low} to {high}, got {finite.min():.3g} to {finite.max():.3g}")
+    counts, edges = np.histogram(finite, bins=bins, range=(low, high))
+    return Histogram(edges, counts, len(values) - len(finite))
+
+
+def _blocks(
+    trace: Trace, heads: Sequence[Head], rows: range, n_keys: int, part: str | None, switches: Switches | None
+) -> Iterator[tuple[NDArray[np.float32], NDArray[np.bool_]]]:
+    """Yield weights (heads, queries, keys) and allowed cells (1 or heads, queries, keys), some rows at a time."""
+    for layer, group in groupby(sorted(set(heads)), key=lambda place: place[0]):
+        numbers = [head for _, head in group]
+        n_heads = trace.heads(layer, part=part)
+        unreadable = _unreadable(trace, layer, part) & set(numbers)
+        whole_layer = not unreadable and numbers == list(range(n_heads))
+        for block in row_blocks(rows, len(numbers), n_keys):
+            queries = as_slice(block)
+            allowed = layer_allowed(trace, layer, part=part, queries=queries, switches=switches)
+            if whole_layer:
+                yield trace.layer_weights(layer, part=part, queries=queries, switches=switches), allowed
+                continue
+            weights = [
+                np.full((len(block), n_keys), np.nan, np.float32)
+                if head in unreadable
+                else trace.weights(layer, head, part=part, queries=queries, switches=switches)
+                for head in numbers
+            ]
+            yield np.stack(weights), allowed if len(allowed) == 1 else allowed[numbers]
+
+
+def _unreadable(trace: Trace, layer: int, part: str | None) -> set[int]:
+    """Return the heads whose q or k hold NaN or infinity, as overflow in half precision leaves them."""
+    record = trace.records[part or trace.parts[0]][layer]
+    if isinstance(record, LayerMaps):
+        return set()
+    group = len(record.q) // len(record.k)  # query heads that share a key head
+    sound_k = np.repeat(np.isfinite(record.k).all(axis=(1, 2)), group)  # (heads,)
+    return set(np.flatnonzero(~(np.isfinite(record.q).all(axis=(1, 2)) & sound_k)).tolist())
+
+
+def _count_allowed(rows: NDArray[np.float32], n_allowed: NDArray[np.int64], bins: int) -> NDArray[np.int64]:
+    """Return the counts (bins,) of the allowed cells of rows (n, keys); forbidden cells are 0 and taken off again."""
+    places = np.minimum((rows.astype(np.float64) * bins).astype(np.int64), bins - 1)
+    counts = np.bincount(places.ravel(), minlength=bins)
+    counts[0] -= rows.size - int(n_allowed.sum())
+    return counts

@@ -1,0 +1,1 @@
+"""Words and signs of a text. NumPy and the standard library only."""

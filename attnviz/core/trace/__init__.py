@@ -1,0 +1,1 @@
+"""What a pass over a text left behind, and the switches that act on it. NumPy only."""

@@ -1,0 +1,1 @@
+"""What heads write: weights times values, and all layers together. NumPy only."""

@@ -1,0 +1,1 @@
+"""Listening to a model of transformers while it runs. Uses torch."""

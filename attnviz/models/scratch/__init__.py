@@ -1,0 +1,1 @@
+"""Whole language models in NumPy, on the same weights."""

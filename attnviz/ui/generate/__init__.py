@@ -1,1 +1,0 @@
-"""The parts of the page Generate: the growing text, one step, the cache, both ways side by side, and memory."""

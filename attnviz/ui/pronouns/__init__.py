@@ -1,1 +1,0 @@
-"""The parts of the page Pronouns: question, picture, pairs of sentences, scoreboard, and whether a head matters."""

@@ -1,1 +1,0 @@
-"""Talk mode: scenes worked out beforehand, and the player that steps through them."""
