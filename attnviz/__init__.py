@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attnviz.core.generation.step import Step
+    from attnviz.core.trace.records import Token
     from attnviz.core.trace.switches import Switches
-    from attnviz.core.trace.trace import Token, Trace
+    from attnviz.core.trace.trace import Trace
     from attnviz.models.load.by_name import load
 
 __version__ = "0.1.0"

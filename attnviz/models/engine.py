@@ -13,8 +13,9 @@ import numpy as np
 from attnviz.core import arguments
 from attnviz.core.generation.sampling import Sampling
 from attnviz.core.generation.step import Step
+from attnviz.core.trace.records import LayerMaps, LayerRecord, ModelInfo, Token
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import LayerMaps, LayerRecord, ModelInfo, Token, Trace
+from attnviz.core.trace.trace import Trace
 from attnviz.models.generate import Run, begin, check_model, steps
 from attnviz.models.texts import check_ablate, check_text, cut
 from attnviz.models.tokens import label_of, tokenize

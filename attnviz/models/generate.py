@@ -15,8 +15,9 @@ from attnviz.core.attention.masks import causal_rule
 from attnviz.core.attention.textbook import softmax
 from attnviz.core.generation.sampling import Choice, Sampling, choose
 from attnviz.core.generation.step import Step
+from attnviz.core.trace.records import LayerRecord, ModelInfo, Token
 from attnviz.core.trace.switches import Switches, allowed_cells
-from attnviz.core.trace.trace import LayerRecord, ModelInfo, Token, Trace
+from attnviz.core.trace.trace import Trace
 from attnviz.models.texts import check_text
 from attnviz.models.tokens import label_of, label_tokens, tokenize
 

@@ -4,8 +4,8 @@ import unicodedata
 from dataclasses import replace
 
 from attnviz.core import arguments
+from attnviz.core.trace.records import ModelInfo, Token
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import ModelInfo, Token
 
 NEVER_SCALES = "This architecture never divides its scores by the root of d, so there is no factor to drop."
 

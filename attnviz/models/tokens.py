@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from attnviz.core.text.visible import as_bytes, visible
-from attnviz.core.trace.trace import Token
+from attnviz.core.trace.records import Token
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from attnviz.core.attention.masks import Mask, causal_rule, full_mask
-from attnviz.core.trace.trace import LayerMaps, LayerRecord, ModelInfo, Token, Trace
+from attnviz.core.trace.records import LayerMaps, LayerRecord, ModelInfo, Token
+from attnviz.core.trace.trace import Trace
 
 D_HEAD = 8
 

@@ -13,7 +13,7 @@ from attnviz.core.heads.battery import (
     known_for,
     score_battery,
 )
-from attnviz.core.trace.trace import LayerMaps, Token
+from attnviz.core.trace.records import LayerMaps, Token
 from tests.core.made_traces import made_tokens, made_trace, random_trace, random_weights
 
 RNG = np.random.default_rng(8)

@@ -5,7 +5,7 @@ import pytest
 
 from attnviz.core.generation.both_ways import BothWays, both_ways
 from attnviz.core.generation.step import Step
-from attnviz.core.trace.trace import Token
+from attnviz.core.trace.records import Token
 
 
 def step(index: int, id: int, seconds: float, logits: list[float]) -> Step:

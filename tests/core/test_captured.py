@@ -10,7 +10,8 @@ import attnviz
 from attnviz.core.attention.textbook import softmax
 from attnviz.core.heads.in_words import here
 from attnviz.core.heads.survey import survey
-from attnviz.core.trace.trace import Token, Trace
+from attnviz.core.trace.records import Token
+from attnviz.core.trace.trace import Trace
 from attnviz.figures import head_map
 from tests.core.made_traces import random_weights
 

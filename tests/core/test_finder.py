@@ -9,8 +9,9 @@ from attnviz.core.attention.masks import causal_rule, full_mask
 from attnviz.core.heads.finder import RESTS, drawn_scores, heads_like, possible_cells, resting_keys, scored_cells
 from attnviz.core.heads.survey import map_change, strongest
 from attnviz.core.heads.text_scores import score_pattern
+from attnviz.core.trace.records import LayerMaps
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import LayerMaps, Trace
+from attnviz.core.trace.trace import Trace
 from tests.core.made_traces import made_layer, made_tokens, made_trace, random_trace, random_weights
 
 

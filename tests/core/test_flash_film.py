@@ -77,7 +77,7 @@ def test_what_changes_the_softmax_itself_is_refused(extras, sentence):
 
 
 def test_finished_maps_and_places_that_are_not_there_are_refused():
-    from attnviz.core.trace.trace import LayerMaps
+    from attnviz.core.trace.records import LayerMaps
 
     weights = random_weights(np.random.default_rng(0), 1, 3, 3).astype(np.float32)
     with pytest.raises(ValueError, match="only the finished weights"):

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from attnviz.core.attention.masks import Mask, causal_rule, full_mask
 from attnviz.core.heads import survey as heads
 from attnviz.core.heads.measures import weight_on
+from attnviz.core.trace.records import LayerMaps
 from attnviz.core.trace.row_picks import row_blocks, spaced_rows
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import LayerMaps, Trace
+from attnviz.core.trace.trace import Trace
 from tests.core.made_traces import made_layer, made_tokens, made_trace, random_trace, random_weights
 
 RNG = np.random.default_rng(5)

@@ -7,7 +7,7 @@ import torch
 from attnviz.core.attention.masks import causal_rule, full_mask
 from attnviz.core.attention.naive import largest_exponent, largest_product, masked_softmax, naive_softmax
 from attnviz.core.attention.textbook import softmax
-from attnviz.core.trace.trace import LayerMaps
+from attnviz.core.trace.records import LayerMaps
 from tests.core.made_traces import made_layer, made_trace, random_trace
 
 SCORES = np.random.default_rng(0).normal(size=(5, 7))

@@ -21,7 +21,7 @@ from attnviz.core.pronouns.candidates import (
     tokens_of_span,
 )
 from attnviz.core.pronouns.items import Item
-from attnviz.core.trace.trace import Token
+from attnviz.core.trace.records import Token
 from tests.core.made_looks import made_item, made_looks
 
 TEXT = "Mary Ann told Tom that she slept."

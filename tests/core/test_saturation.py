@@ -20,8 +20,8 @@ from attnviz.core.softmax.sharpness import (
     saturation_report,
     weight_counts,
 )
+from attnviz.core.trace.records import LayerMaps, LayerRecord
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import LayerMaps, LayerRecord
 from tests.core.made_traces import made_layer, made_tokens, made_trace, random_trace, random_weights
 
 RNG = np.random.default_rng(3)

@@ -17,7 +17,7 @@ from attnviz.core.compare.side_by_side import (
     token_partners,
     word_map,
 )
-from attnviz.core.trace.trace import Token
+from attnviz.core.trace.records import Token
 from tests.core.made_traces import random_weights
 
 

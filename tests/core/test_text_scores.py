@@ -7,8 +7,8 @@ from attnviz.core.attention.masks import causal_rule
 from attnviz.core.heads.battery import BatteryScores, known_for, stands_out
 from attnviz.core.heads.survey import strongest, survey
 from attnviz.core.heads.text_scores import SORTS, score_pattern, score_text
+from attnviz.core.trace.records import LayerMaps
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import LayerMaps
 from tests.core.made_traces import made_tokens, made_trace, random_trace, random_weights
 
 IDS = [9, 1, 2, 3, 1, 2, 3]

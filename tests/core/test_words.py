@@ -16,7 +16,7 @@ from attnviz.core.text.words import (
     word_of_tokens,
     word_spans,
 )
-from attnviz.core.trace.trace import Token
+from attnviz.core.trace.records import Token
 
 TEXT = "Mary bought a car,  although she\ncould not drive it "
 

@@ -11,7 +11,7 @@ import torch
 
 import attnviz
 from attnviz import Step, Switches
-from attnviz.core.trace.trace import LayerRecord
+from attnviz.core.trace.records import LayerRecord
 from attnviz.models.generate import Writer, end_ids
 from attnviz.models.listen.growing import Growing
 from attnviz.models.scratch.decoder import run

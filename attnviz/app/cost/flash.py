@@ -14,7 +14,7 @@ from attnviz.app.show.lesson import Step, guess, minus, right_aligned
 from attnviz.core.blockwise.fast_memory import FlashStep, fast_memory
 from attnviz.core.blockwise.grid import Film, block_names, block_row, film_of, largest_difference, skipped_blocks
 from attnviz.core.cost.formulas import score_bytes
-from attnviz.core.trace.trace import Token
+from attnviz.core.trace.records import Token
 from attnviz.figures import component_map, flash_grid, head_map, quantity
 from attnviz.figures.theme import number
 

@@ -19,7 +19,7 @@ from attnviz.app.show.charts import map_table
 from attnviz.core.export.table_files import Columns
 from attnviz.core.text.words import Item
 from attnviz.core.trace.pooling import pool_largest
-from attnviz.core.trace.trace import Token
+from attnviz.core.trace.records import Token
 from attnviz.figures import head_map
 from attnviz.figures.map_views import retell, size_map
 

@@ -11,7 +11,7 @@ from attnviz.app.shell import cache
 from attnviz.app.shell.visit import Visit
 from attnviz.core.pronouns.one_sentence import all_heads_looks, clearest, margins
 from attnviz.core.pronouns.scoreboard import Board, read_boards
-from attnviz.core.trace.trace import ModelInfo
+from attnviz.core.trace.records import ModelInfo
 
 LEAST_GAP = 0.05  # mean weight on the answer above the distractor's, below which a picture of reference shows nothing
 OTHER_GAP = -0.1  # likewise for a head that looks at the other candidate

@@ -25,8 +25,9 @@ from attnviz.core.trace.changed_token import (
     row_changes,
     same_bits,
 )
+from attnviz.core.trace.records import Token
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import Token, Trace
+from attnviz.core.trace.trace import Trace
 from attnviz.figures import component_map, head_map
 
 HEIGHT = 520  # of a picture, in px

@@ -14,7 +14,8 @@ from attnviz.app.shell.visit import Visit
 from attnviz.app.show.facts import OF_NOTHING, Facts, of_head
 from attnviz.core.attention.made_up import random_qkv
 from attnviz.core.attention.textbook import attention_scores, softmax
-from attnviz.core.trace.trace import Token, Trace
+from attnviz.core.trace.records import Token
+from attnviz.core.trace.trace import Trace
 
 MOST_TOKENS = 48  # tokens a side that a step draws
 SOURCES = {"real": "your text", "random": "random numbers"}

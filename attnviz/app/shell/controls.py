@@ -10,7 +10,7 @@ from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
 from attnviz.app.shell.examples import Example, examples, languages
 from attnviz.app.shell.visit import fit_selection, switch_reason
-from attnviz.core.trace.trace import ModelInfo
+from attnviz.core.trace.records import ModelInfo
 from attnviz.models.load.catalogue import CATALOGUE
 
 CSS = resources.files("attnviz.app.shell") / "app.css"

@@ -8,8 +8,9 @@ import streamlit as st
 from attnviz.app.shell import address as state
 from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
+from attnviz.core.trace.records import ModelInfo
 from attnviz.core.trace.switches import Forbidden, Switches
-from attnviz.core.trace.trace import ModelInfo, Trace
+from attnviz.core.trace.trace import Trace
 
 WHOLE_PAGE = "whole page"  # asked for by a callback inside a fragment
 

@@ -12,7 +12,7 @@ from attnviz.app.shell.controls import plain
 from attnviz.app.show.facts import Facts
 from attnviz.app.show.files import Head, files_row
 from attnviz.core.export.table_files import Columns
-from attnviz.core.trace.trace import Token
+from attnviz.core.trace.records import Token
 
 
 def draw(

@@ -3,7 +3,8 @@
 from attnviz.app.shell.examples import word_token
 from attnviz.core.pronouns.candidates import tokens_of_span
 from attnviz.core.pronouns.mentions import split_words
-from attnviz.core.trace.trace import Token, Trace
+from attnviz.core.trace.records import Token
+from attnviz.core.trace.trace import Trace
 
 LONGEST = 60  # characters of a name made for a token
 

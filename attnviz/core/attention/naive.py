@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from attnviz.core.threads import one_thread
-from attnviz.core.trace.trace import LayerMaps, Trace
+from attnviz.core.trace.records import LayerMaps
+from attnviz.core.trace.trace import Trace
 
 __all__ = ["LargestProduct", "largest_exponent", "largest_product", "masked_softmax", "naive_softmax"]
 

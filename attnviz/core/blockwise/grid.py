@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from attnviz.core.blockwise.fast_memory import FlashStep, flash_steps
 from attnviz.core.threads import one_thread
-from attnviz.core.trace.trace import LayerRecord, Trace
+from attnviz.core.trace.records import LayerRecord
+from attnviz.core.trace.trace import Trace
 
 __all__ = ["Film", "block_names", "block_row", "film_of", "largest_difference", "skipped_blocks"]
 

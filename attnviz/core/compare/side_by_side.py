@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.text.words import merge_words
+from attnviz.core.trace.records import ModelInfo, Token
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import ModelInfo, Token, Trace
+from attnviz.core.trace.trace import Trace
 
 __all__ = ["Difference", "Partners", "largest_change", "map_difference", "rows_must_agree", "same_tokens"]
 __all__ += ["strongest_keys", "token_partners", "word_map"]

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.trace.records import LayerMaps, Token
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import LayerMaps, Token, Trace
+from attnviz.core.trace.trace import Trace
 
 __all__ = [
     "CSV_COLUMNS",

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.trace.trace import LayerRecord, Token, Trace
+from attnviz.core.trace.records import LayerRecord, Token
+from attnviz.core.trace.trace import Trace
 
 __all__ = ["Step"]
 

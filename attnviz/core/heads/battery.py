@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.heads.measures import after_same_token, attention_entropy, same_token_before, shifted, weight_on
-from attnviz.core.trace.row_picks import layer_allowed
-from attnviz.core.trace.trace import Token, Trace
+from attnviz.core.trace.records import Token
+from attnviz.core.trace.trace import Trace
 
 __all__ = [
     "PATTERNS",
@@ -345,7 +345,7 @@ def _score_layer(kind: str, trace: Trace, layer: int, part: str | None) -> dict[
     """Return the score of every position that counts, for each pattern that this kind of text gives occasion to."""
     tokens = trace.tokens_of(part)[1]
     weights = trace.layer_weights(layer, part=part)  # (heads, queries, keys)
-    allowed = layer_allowed(trace, layer, part=part)[0]  # (queries, keys)
+    allowed = trace.layer_allowed(layer, part=part)[0]  # (queries, keys)
     usable = usable_rows(tokens)  # (queries,)
     rows = {}
     for key, pattern in PATTERNS.items():

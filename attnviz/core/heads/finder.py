@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.threads import one_thread
-from attnviz.core.trace.row_picks import as_slice, layer_allowed, row_blocks, spaced_rows
-from attnviz.core.trace.trace import Token, Trace
+from attnviz.core.trace.records import Token
+from attnviz.core.trace.row_picks import as_slice, row_blocks, spaced_rows
+from attnviz.core.trace.trace import Trace
 
 __all__ = ["RESTS", "Alike", "Cell", "drawn_scores", "heads_like", "possible_cells", "resting_keys", "scored_cells"]
 
@@ -162,7 +163,7 @@ def _allowed_cells(trace: Trace, cells: Iterable[Cell], part: str | None, n_leas
     rows: dict[int, NDArray[np.bool_]] = {}
     for query in {query for query, _ in inside}:
         row = slice(query, query + 1)
-        rules = [layer_allowed(trace, n, part=part, queries=row)[:, 0] for n in trace.layers_of(part)]
+        rules = [trace.layer_allowed(n, part=part, queries=row)[:, 0] for n in trace.layers_of(part)]
         allowed = np.concatenate(rules)  # (rules, keys)
         rows[query] = allowed[allowed.sum(axis=1) >= n_least].any(axis=0)
     return [(query, key) for query, key in inside if rows[query][key]]
@@ -207,7 +208,7 @@ def _layer_like(trace: Trace, layer: int, own: _Own) -> tuple[NDArray[np.float64
     for rows in row_blocks(own.rows, n_heads, len(own.compared)):
         here, start = slice(start, start + len(rows)), start + len(rows)
         weights = trace.layer_weights(layer, part=own.part, queries=as_slice(rows))  # (heads, rows, keys)
-        allowed = layer_allowed(trace, layer, part=own.part, queries=as_slice(rows))  # (1 or heads, rows, keys)
+        allowed = trace.layer_allowed(layer, part=own.part, queries=as_slice(rows))  # (1 or heads, rows, keys)
         with one_thread():
             mass = weights @ own.compared  # (heads, rows)
             both = np.minimum(weights, own.weights[here]) @ own.compared

@@ -17,7 +17,7 @@ from attnviz.core.heads.measures import (
     previous_token_score,
     same_token_score,
 )
-from attnviz.core.trace.trace import Token
+from attnviz.core.trace.records import Token
 
 __all__ = ["Here", "here"]
 

@@ -1,56 +1,29 @@
 """All heads of one text at a glance: thumbnails, measures, and what changed. NumPy only.
 
-The measures of single rows are in `measures`, one head in plain words in `describe`; both can be had from here too.
+The measures of single rows are in `measures`, one head in plain words in `in_words`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.core.heads.in_words import Here, here
 from attnviz.core.heads.measures import (
     attention_entropy,
     first_token_weight,
-    induction_score,
     largest_weight,
-    mass_on,
     mean_distance,
     mean_over_rows,
-    next_token_score,
-    own_token_score,
     previous_token_score,
-    same_token_score,
 )
-from attnviz.core.trace.row_picks import as_slice, layer_allowed, positions, row_blocks, rows_in_work, spaced_rows
+from attnviz.core.trace.row_picks import as_slice, positions, row_blocks, spaced_rows
 from attnviz.core.trace.switches import Switches
+from attnviz.core.trace.thumbnails import Grid, pool_tiles, thumbnail_grid
 from attnviz.core.trace.trace import Trace
 
-__all__ = [
-    "MEASURES",
-    "Here",
-    "Measure",
-    "Survey",
-    "attention_entropy",
-    "first_token_weight",
-    "here",
-    "induction_score",
-    "largest_weight",
-    "map_change",
-    "mass_on",
-    "mean_distance",
-    "mean_over_rows",
-    "next_token_score",
-    "own_token_score",
-    "previous_token_score",
-    "same_token_score",
-    "strongest",
-    "survey",
-    "without_first_token",
-]
+__all__ = ["MEASURES", "Measure", "Survey", "map_change", "strongest", "survey", "without_first_token"]
 
 
 class Measure(NamedTuple):
@@ -134,12 +107,10 @@ def survey(
     Raises:
         ValueError: `size` or `max_rows` below 1, no such part, or a switch that can't act.
     """
-    if size < 1:
-        raise ValueError(f"size must be at least 1, got {size}")
     layers = trace.layers_of(part)
     n_heads = max(trace.heads(layer, part=part) for layer in layers)
     n_queries, n_keys = (len(tokens) for tokens in trace.tokens_of(part))
-    grid = _grid(n_queries, n_keys, size, max_rows)
+    grid = thumbnail_grid(n_queries, n_keys, size, max_rows)
     thumbnails = np.full((len(layers), n_heads, *grid.shape), np.nan, np.float32)
     first_column = np.full(thumbnails.shape[:3], np.nan, np.float32)
     measures = {key: np.full((len(layers), n_heads), np.nan) for key in MEASURES}
@@ -235,40 +206,6 @@ def strongest(values: ArrayLike, layers: tuple[int, ...], n: int = 10) -> list[t
 
 
 @dataclass(frozen=True, eq=False)
-class _Grid:
-    """Which rows are used, and how rows and keys are dealt out to the tiles of a thumbnail.
-
-    Attributes:
-        rows: positions of the queries used.
-        row_edges: (s_queries + 1,) tile t has the used rows row_edges[t] to row_edges[t + 1], exclusive.
-        key_edges: (s_keys + 1,) the same for keys.
-    """
-
-    rows: range
-    row_edges: NDArray[np.int64]
-    key_edges: NDArray[np.int64]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.row_edges) - 1, len(self.key_edges) - 1
-
-    def blocks(self, n_heads: int) -> Iterator[range]:
-        """Cut the rows of tiles into blocks of whole tiles."""
-        tallest = int(np.diff(self.row_edges).max())
-        size = max(1, rows_in_work(n_heads, int(self.key_edges[-1])) // tallest)
-        for start in range(0, self.shape[0], size):
-            yield range(start, min(start + size, self.shape[0]))
-
-
-def _grid(n_queries: int, n_keys: int, size: int, max_rows: int) -> _Grid:
-    rows = spaced_rows(n_queries, max_rows)
-    n_tiles = max(1, min(size, n_queries // rows.step))  # so that no tile is without a used row
-    edges = np.linspace(0, n_queries, n_tiles + 1).astype(np.int64)
-    key_edges = np.linspace(0, n_keys, min(size, n_keys) + 1).astype(np.int64)
-    return _Grid(rows, np.searchsorted(np.asarray(rows), edges), key_edges)
-
-
-@dataclass(frozen=True, eq=False)
 class _Block:
     thumbnails: NDArray[np.float32]  # (heads, some tiles, s_keys)
     first_column: NDArray[np.float32]  # (heads, some tiles)
@@ -277,37 +214,20 @@ class _Block:
 
 
 def _survey_block(
-    trace: Trace, layer: int, part: str | None, switches: Switches | None, grid: _Grid, bins: range
+    trace: Trace, layer: int, part: str | None, switches: Switches | None, grid: Grid, bins: range
 ) -> _Block:
-    edges = grid.row_edges[bins.start : bins.stop + 1]
-    rows = grid.rows[int(edges[0]) : int(edges[-1])]
+    rows, edges = grid.rows_of(bins)
     weights = trace.layer_weights(layer, part=part, queries=as_slice(rows), switches=switches)  # (heads, rows, keys)
-    allowed = layer_allowed(
-        trace, layer, part=part, queries=as_slice(rows), switches=switches
-    )  # (1 or heads, rows, keys)
+    allowed = trace.layer_allowed(layer, part=part, queries=as_slice(rows), switches=switches)
     broken = ~np.isfinite(weights.sum(axis=-1))  # (heads, rows)
     if broken.any():
         weights = np.where(broken[..., None], np.float32(0), weights)
         allowed = allowed & ~broken[..., None]
     return _Block(
-        *_pooled(weights, allowed, edges - edges[0], grid.key_edges),
-        _measured(weights, allowed, positions(trace, rows, part)),
+        *pool_tiles(weights, allowed, edges, grid.key_edges),
+        _measured(weights, allowed, positions(rows, part)),
         int(broken.sum()),
     )
-
-
-def _pooled(
-    weights: NDArray[np.float32], allowed: NDArray[np.bool_], row_edges: NDArray[np.int64], key_edges: NDArray[np.int64]
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the largest weight of each tile, and the first column again without its first key; NaN where masked."""
-    tiles_of_rows = [slice(top, end) for top, end in pairwise(row_edges)]
-    high = np.stack([weights[:, tile].max(axis=1) for tile in tiles_of_rows], axis=1)  # reduceat takes 20 times as long
-    seen = np.stack([allowed[:, tile].any(axis=1) for tile in tiles_of_rows], axis=1)  # (1 or heads, tiles, keys)
-    tiles = np.maximum.reduceat(high, key_edges[:-1], axis=2)  # (heads, tiles, keys) -> (heads, tiles, s_keys)
-    tiles = np.where(np.logical_or.reduceat(seen, key_edges[:-1], axis=2), tiles, np.float32(np.nan))
-    rest = slice(1, int(key_edges[1]))
-    column = np.where(seen[..., rest].any(axis=-1), high[..., rest].max(axis=-1, initial=0), np.float32(np.nan))
-    return tiles, column.astype(np.float32, copy=False)
 
 
 def _measured(
@@ -349,7 +269,7 @@ def _moved(
     maps, free = [], np.zeros(1, bool)
     for trace, switches in ((before, switches_before), (after, switches_after)):
         maps.append(trace.layer_weights(layer, part=part, queries=as_slice(rows), switches=switches))
-        allowed = layer_allowed(trace, layer, part=part, queries=as_slice(rows), switches=switches)
+        allowed = trace.layer_allowed(layer, part=part, queries=as_slice(rows), switches=switches)
         free = free | (allowed.sum(axis=-1) > 1)
     moved = np.abs(maps[0] - maps[1]).sum(axis=-1).astype(np.float64) / 2  # (heads, rows)
     return np.where(free & np.isfinite(moved), moved, np.nan)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from attnviz.core.heads.battery import PATTERNS, pattern_targets, score_rows, usable_rows
 from attnviz.core.heads.measures import mean_over_rows
 from attnviz.core.heads.survey import MEASURES, survey
-from attnviz.core.trace.row_picks import as_slice, layer_allowed, row_blocks, spaced_rows
+from attnviz.core.trace.row_picks import as_slice, row_blocks, spaced_rows
 from attnviz.core.trace.trace import Trace
 
 __all__ = ["SORTS", "PatternScores", "Sort", "score_pattern", "score_text"]
@@ -100,7 +100,7 @@ def _score_block(
     cut = as_slice(rows)
     usable = usable_rows(trace.tokens_of(part)[1])[cut]
     weights = trace.layer_weights(layer, part=part, queries=cut)  # (heads, rows, keys)
-    allowed = layer_allowed(trace, layer, part=part, queries=cut)  # (1 or heads, rows, keys)
+    allowed = trace.layer_allowed(layer, part=part, queries=cut)  # (1 or heads, rows, keys)
     broken = ~np.isfinite(weights.sum(axis=-1))  # (heads, rows)
     if broken.any():
         weights = np.where(broken[..., None], np.float32(0), weights)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.pronouns.bootstrap import DRAWS, group_interval
 from attnviz.core.pronouns.items import Item, Problem, Span, read_items
-from attnviz.core.trace.trace import Token
+from attnviz.core.trace.records import Token
 
 __all__ = [
     "BASELINES",

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.pronouns.candidates import candidate_weights
 from attnviz.core.pronouns.items import Span
+from attnviz.core.trace.records import Token
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import Token, Trace
+from attnviz.core.trace.trace import Trace
 
 __all__ = ["Shares", "all_heads_looks", "clearest", "margins", "row_shares", "word_tokens"]
 

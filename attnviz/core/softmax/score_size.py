@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.attention.textbook import FloatArray, as_floats, attention_scores, softmax
 from attnviz.core.threads import one_thread
+from attnviz.core.trace.records import LayerRecord
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import LayerRecord, Trace
+from attnviz.core.trace.trace import Trace
 
 __all__ = [
     "Curves",

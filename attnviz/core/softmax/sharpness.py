@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.attention.textbook import as_floats
-from attnviz.core.trace.row_picks import as_slice, layer_allowed, row_blocks, spaced_rows
+from attnviz.core.trace.records import LayerMaps
+from attnviz.core.trace.row_picks import as_slice, row_blocks, spaced_rows
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import LayerMaps, Trace
+from attnviz.core.trace.trace import Trace
 
 __all__ = [
     "Histogram",
@@ -364,7 +365,7 @@ def _blocks(
         whole_layer = not unreadable and numbers == list(range(n_heads))
         for block in row_blocks(rows, len(numbers), n_keys):
             queries = as_slice(block)
-            allowed = layer_allowed(trace, layer, part=part, queries=queries, switches=switches)
+            allowed = trace.layer_allowed(layer, part=part, queries=queries, switches=switches)
             if whole_layer:
                 yield trace.layer_weights(layer, part=part, queries=queries, switches=switches), allowed
                 continue

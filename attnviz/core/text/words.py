@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.threads import one_thread
-from attnviz.core.trace.trace import Token
+from attnviz.core.trace.records import Token
 
 __all__ = [
     "Item",

@@ -1,9 +1,9 @@
-"""A trace from arrays that somebody else captured: a user's own hooks, another library. NumPy only."""
+"""What a trace is made of, from arrays that somebody else captured: a user's own hooks, another library. NumPy only."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from attnviz.core.arguments import number, text, truth, whole
 from attnviz.core.attention.masks import Mask, causal_rule, full_mask
 from attnviz.core.text.visible import visible
-from attnviz.core.trace.trace import LayerMaps, LayerRecord, ModelInfo, Token, Trace
+from attnviz.core.trace.records import LayerMaps, LayerRecord, ModelInfo, Token
 
-__all__ = ["Layers", "trace_from_arrays"]
+__all__ = ["Captured", "Layers", "captured"]
 
 Layers: TypeAlias = NDArray[Any] | Sequence[ArrayLike] | Mapping[int, ArrayLike]
 """One array a layer: a stack, a list, or layer number -> array."""
@@ -22,7 +22,15 @@ FINISHED = "Only the finished weights of these heads are known, not the q and k 
 CLOSE = 5e-3  # by so much a row of weights may exceed 1: bfloat16 rounds each of them by up to 0.2 %
 
 
-def trace_from_arrays(
+class Captured(NamedTuple):
+    """What a trace of captured arrays is made of."""
+
+    model: ModelInfo
+    records: dict[int, LayerRecord | LayerMaps]
+    tokens: tuple[Token, ...]
+
+
+def captured(
     tokens: Sequence[str | Token],
     q: Layers | None = None,
     k: Layers | None = None,
@@ -32,8 +40,8 @@ def trace_from_arrays(
     scale: float | None = None,
     causal: bool | None = None,
     name: str = "captured",
-) -> Trace:
-    """Return a trace of arrays that were captured elsewhere; see `Trace.from_arrays`."""
+) -> Captured:
+    """Return what `Trace.from_arrays` makes a trace of; see there."""
     labels = _tokens(tokens)
     causal = None if causal is None else truth("causal", causal, or_none=True)
     scale = None if scale is None else number("scale", scale, "a finite number or None")
@@ -49,13 +57,7 @@ def trace_from_arrays(
         if q is None or k is None or v is None:
             raise ValueError("q, k and v belong together: pass all three, or weights alone")
         records = dict(_captured(_numbered(q), _numbered(k), _numbered(v), scale, causal is not False, labels))
-    info = _info(records, name, causal)
-    return Trace(
-        text="".join(token.text for token in labels),
-        model=info,
-        records={info.parts[0]: records},
-        part_tokens={info.parts[0]: (labels, labels)},
-    )
+    return Captured(_info(records, name, causal), records, labels)
 
 
 def _tokens(tokens: Sequence[str | Token]) -> tuple[Token, ...]:

@@ -1,56 +1,58 @@
 """A trace as a small piece of HTML for notebooks: what it is, and all heads in small, without further libraries."""
 
 import html
+from collections.abc import Sequence
 from itertools import groupby
 
 import numpy as np
 
-from attnviz.core.heads.survey import Survey, survey
-from attnviz.core.trace.trace import Trace
+from attnviz.core.trace.records import Float, ModelInfo, Token
 
 __all__ = ["trace_html"]
 
 CELL = 26  # px of a thumbnail
 GAP = 4
-SIDE = 10  # tiles along a thumbnail: few, so that the output of a notebook stays small
 LEVELS = 5  # of opacity
 MOST_TOKENS = 60  # that are written out
 INDIGO = (67, 56, 202)
 
 
-def trace_html(trace: Trace) -> str:
+def trace_html(model: ModelInfo, tokens: Sequence[Token], n_cut: int, layers: Sequence[int], thumbnails: Float) -> str:
     """Return a table of facts, the tokens, and a thumbnail of every head as inline SVG.
 
     Everything from the text is escaped; there is no script, and nothing is loaded from elsewhere.
+
+    Args:
+        model: what ran.
+        tokens: of the text; `n_cut`: how many more were left out.
+        n_cut: see `tokens`.
+        layers: numbers of the layers.
+        thumbnails: (layers, heads, rows, columns) weights, NaN where masked and for heads that a layer lacks.
     """
-    part = trace.parts[0]
-    n_heads = max(trace.heads(layer, part=part) for layer in trace.layers_of(part))
     facts = {
-        "model": f"{trace.model.title}, revision {trace.model.revision}, {trace.model.dtype}",
-        "tokens": f"{len(trace.tokens)}" + (f" ({trace.n_cut} more were cut)" if trace.n_cut else ""),
-        "layers": f"{len(trace.layers_of(part))} of {n_heads} heads",
-        "parts": ", ".join(trace.parts),
+        "model": f"{model.title}, revision {model.revision}, {model.dtype}",
+        "tokens": f"{len(tokens)}" + (f" ({n_cut} more were cut)" if n_cut else ""),
+        "layers": f"{len(layers)} of {thumbnails.shape[1]} heads",
+        "parts": ", ".join(model.parts),
     }
     rows = "".join(f"<tr><th style='text-align:left'>{k}</th><td>{html.escape(v)}</td></tr>" for k, v in facts.items())
-    shown = [html.escape(token.label) for token in trace.tokens[:MOST_TOKENS]]
-    words = " ".join(f"<code>{label}</code>" for label in shown)
-    more = f" … {len(trace.tokens) - MOST_TOKENS} more" if len(trace.tokens) > MOST_TOKENS else ""
+    words = " ".join(f"<code>{html.escape(token.label)}</code>" for token in tokens[:MOST_TOKENS])
+    more = f" … {len(tokens) - MOST_TOKENS} more" if len(tokens) > MOST_TOKENS else ""
     return (
-        f"<div><table>{rows}</table><p>{words}{more}</p>{_heads_svg(trace, part)}"
+        f"<div><table>{rows}</table><p>{words}{more}</p>{_heads_svg(layers, thumbnails)}"
         "<p><small>Each square is a head: queries down, keys across, darker is more weight.</small></p></div>"
     )
 
 
-def _heads_svg(trace: Trace, part: str) -> str:
-    found = survey(trace, part=part, size=SIDE)
-    n_layers, n_heads = found.thumbnails.shape[:2]
+def _heads_svg(layers: Sequence[int], thumbnails: Float) -> str:
+    n_layers, n_heads = thumbnails.shape[:2]
     step = CELL + GAP
     width, height = 34 + n_layers * step, 20 + n_heads * step
-    labels = [f"<text x='{36 + i * step}' y='12' font-size='12'>L{n}</text>" for i, n in enumerate(found.layers)]
+    labels = [f"<text x='{36 + i * step}' y='12' font-size='12'>L{n}</text>" for i, n in enumerate(layers)]
     labels += [f"<text x='2' y='{20 + h * step + 16}' font-size='12'>H{h}</text>" for h in range(n_heads)]
     heads = [
-        _thumbnail(found, row, head, 34 + row * step, 20 + head * step)
-        for row in range(n_layers)
+        _thumbnail(f"L{layer} H{head}", thumbnails[row, head], 34 + row * step, 20 + head * step)
+        for row, layer in enumerate(layers)
         for head in range(n_heads)
     ]
     return (
@@ -60,9 +62,8 @@ def _heads_svg(trace: Trace, part: str) -> str:
     )
 
 
-def _thumbnail(found: Survey, row: int, head: int, x: int, y: int) -> str:
+def _thumbnail(name: str, tiles: Float, x: int, y: int) -> str:
     """Return one head as tiles whose opacity is the weight; those of one opacity are strokes of one path."""
-    tiles = found.thumbnails[row, head]
     if np.isnan(tiles).all():
         return ""
     paths: dict[int, list[str]] = {}
@@ -76,7 +77,7 @@ def _thumbnail(found: Survey, row: int, head: int, x: int, y: int) -> str:
     drawn = "".join(f"<path d='{''.join(d)}' opacity='{level / LEVELS:g}'/>" for level, d in paths.items())
     scale = f"scale({CELL / max(tiles.shape):.4g}) translate(0,.5)"
     return (
-        f"<g transform='translate({x},{y})'><title>L{found.layers[row]} H{head}</title>"
+        f"<g transform='translate({x},{y})'><title>{name}</title>"
         f"<rect width='{CELL}' height='{CELL}' fill='#8884'/>"
         f"<g stroke='rgb{INDIGO}' transform='{scale}'>{drawn}</g></g>"
     )

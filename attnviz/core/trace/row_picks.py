@@ -5,31 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import Trace
-
-__all__ = ["as_slice", "layer_allowed", "positions", "row_blocks", "rows_in_work", "spaced_rows"]
+__all__ = ["as_slice", "positions", "row_blocks", "rows_in_work", "spaced_rows"]
 
 BLOCK_CELLS = 1 << 20  # weights in work at a time, 4 MB: more doesn't fit a processor's cache
 
 
-def layer_allowed(
-    trace: Trace,
-    layer: int,
-    *,
-    part: str | None = None,
-    queries: slice | None = None,
-    switches: Switches | None = None,
-) -> NDArray[np.bool_]:
-    """Return the cells that the rule of a layer allows, (1, queries, keys), or (heads, ...) if a look is forbidden."""
-    forbid = (trace.switches if switches is None else switches).forbid
-    heads = range(trace.heads(layer, part=part)) if forbid else (0,)
-    return np.stack(
-        [trace.allowed(layer, head, part=part, queries=queries, switches=switches) for head in heads]  # (queries, keys)
-    )
-
-
-def positions(trace: Trace, rows: range, part: str | None = None) -> NDArray[np.int64]:
+def positions(rows: range, part: str | None = None) -> NDArray[np.int64]:
     """Return the position of each of these queries among the keys; -1 in cross-attention, where they aren't keys."""
     return np.full(len(rows), -1) if part == "cross" else np.asarray(rows, np.int64)
 

@@ -19,8 +19,8 @@ from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_f
 from transformers.masking_utils import sdpa_mask
 
 from attnviz.core.attention.masks import Mask, causal_rule, full_mask, mask_from_table
+from attnviz.core.trace.records import LayerRecord
 from attnviz.core.trace.switches import Switches, allowed_cells
-from attnviz.core.trace.trace import LayerRecord
 from attnviz.models.listen.store import Kept, Store
 
 NAME = "attnviz"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from attnviz.core.attention.masks import Mask
-from attnviz.core.trace.trace import LayerRecord
+from attnviz.core.trace.records import LayerRecord
 
 
 class Growing:

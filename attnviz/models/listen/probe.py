@@ -8,8 +8,9 @@ import numpy as np
 import torch
 
 from attnviz.core.attention.masks import Mask, mask_from_table
+from attnviz.core.trace.records import LayerMaps, LayerRecord, ModelInfo, Token
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import LayerMaps, LayerRecord, ModelInfo, Token, Trace
+from attnviz.core.trace.trace import Trace
 from attnviz.models.listen.capture import Recorder, UnknownExtra, Wires, number_modules, recording
 from attnviz.models.listen.factor import FactorRecorder, projections
 from attnviz.models.listen.feed import Feed, learned_positions, position_limit, what_else_it_takes

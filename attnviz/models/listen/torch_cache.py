@@ -17,8 +17,8 @@ from transformers.cache_utils import (
     LinearAttentionAndSlidingWindowAttentionLayer,
 )
 
+from attnviz.core.trace.records import LayerRecord
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import LayerRecord
 from attnviz.models.generate import Pass, up_to
 from attnviz.models.listen.capture import Recorder, Wires, check_extras, recording
 from attnviz.models.listen.feed import new_positions, windows

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from attnviz.core.trace.records import ModelInfo, Token
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import ModelInfo, Token
 from attnviz.models.engine import Engine, OnLayer, Records
 from attnviz.models.generate import end_ids
 from attnviz.models.listen.capture import Recorder, recording

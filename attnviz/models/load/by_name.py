@@ -19,7 +19,7 @@ from typing import Any, Literal
 import torch
 
 from attnviz.core import arguments
-from attnviz.core.trace.trace import ModelInfo
+from attnviz.core.trace.records import ModelInfo
 from attnviz.models.engine import Engine
 from attnviz.models.listen import capture
 from attnviz.models.listen.attach import attach

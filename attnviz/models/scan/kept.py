@@ -13,7 +13,7 @@ import numpy as np
 
 from attnviz.core.pronouns.candidates import Looks
 from attnviz.core.pronouns.items import Item
-from attnviz.core.trace.trace import ModelInfo
+from attnviz.core.trace.records import ModelInfo
 from attnviz.models.load.stored import cache_folder
 
 FORM = 1  # count up when scans measure something else

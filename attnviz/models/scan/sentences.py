@@ -12,7 +12,7 @@ import numpy as np
 
 from attnviz.core.pronouns.candidates import Looks, Places, candidate_weights, find_places
 from attnviz.core.pronouns.items import Item
-from attnviz.core.trace.trace import Token
+from attnviz.core.trace.records import Token
 from attnviz.models.engine import Engine
 from attnviz.models.listen.torch_engine import TorchEngine
 from attnviz.models.scan import kept as scan_cache

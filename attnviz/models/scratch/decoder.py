@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from attnviz.core.attention.masks import Mask, causal_rule, full_mask
 from attnviz.core.attention.rotary import rotary, rotate
 from attnviz.core.attention.textbook import merge_heads, repeat_kv, scaled_dot_product_attention
+from attnviz.core.trace.records import LayerRecord
 from attnviz.core.trace.switches import Switches, allowed_cells
-from attnviz.core.trace.trace import LayerRecord
 from attnviz.models.scratch.activations import ACTIVATIONS, Float, silu
 
 Attend: TypeAlias = Callable[[Float, Float, Float, float], Float]

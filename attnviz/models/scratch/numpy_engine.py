@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.threads import half_the_cores
+from attnviz.core.trace.records import LayerRecord, ModelInfo, Token
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import LayerRecord, ModelInfo, Token
 from attnviz.models.engine import Engine, OnLayer, Records
 from attnviz.models.generate import Pass, end_ids, up_to
 from attnviz.models.listen.growing import GrowingRecords

@@ -3,8 +3,8 @@
 import numpy as np
 
 from attnviz.core.attention.masks import causal_rule
+from attnviz.core.trace.records import LayerRecord
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import LayerRecord
 from attnviz.models.scratch.activations import Float
 from attnviz.models.scratch.decoder import LAYOUTS, Attention, Model, forget
 

@@ -36,7 +36,7 @@ class Settled:
 
 
 def read_asset(name: str) -> str:
-    """Return a component's file, such as `bridge/note.js`; it has several lines: streamlit takes one line for a path."""
+    """Return a component's file, such as `bridge/note.js`; of several lines, since a single one is taken for a path."""
     return (ASSETS / name).read_text(encoding="utf-8")
 
 

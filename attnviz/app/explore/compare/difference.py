@@ -22,7 +22,7 @@ from attnviz.core.compare.side_by_side import (
     word_map,
 )
 from attnviz.core.text.words import word_of_tokens, word_spans
-from attnviz.core.trace.trace import Token
+from attnviz.core.trace.records import Token
 from attnviz.figures import head_map
 
 MOST_NAMED = 4  # tokens without a partner that are named

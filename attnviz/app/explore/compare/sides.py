@@ -16,8 +16,9 @@ from attnviz.app.shell.controls import plain
 from attnviz.app.shell.visit import Visit, ask_whole_page
 from attnviz.core.compare.side_by_side import same_tokens
 from attnviz.core.export.head_files import about_trace
+from attnviz.core.trace.records import Token
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import Token, Trace
+from attnviz.core.trace.trace import Trace
 from attnviz.figures.theme import escape, shorten
 from attnviz.models.load.catalogue import CATALOGUE
 

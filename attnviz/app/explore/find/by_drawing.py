@@ -25,7 +25,8 @@ from attnviz.app.show.charts import draw, map_table
 from attnviz.core.heads.battery import pattern_targets
 from attnviz.core.heads.finder import Cell, drawn_scores, possible_cells, scored_cells
 from attnviz.core.heads.survey import strongest
-from attnviz.core.trace.trace import Token, Trace
+from attnviz.core.trace.records import Token
+from attnviz.core.trace.trace import Trace
 from attnviz.figures import head_map
 
 SIDE = 32  # tokens a side of the map to draw on

@@ -1,0 +1,79 @@
+"""One head of a trace, with the tile and the switches that it is seen under. NumPy only."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.trace.maps import Maps
+from attnviz.core.trace.records import Float, Token
+from attnviz.core.trace.switches import Switches
+
+__all__ = ["Head"]
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """One head of a trace: its scores, its weights, and which query may see which key; each is worked out once.
+
+    Attributes:
+        trace: the pass; `layer`, `head`, `part`: which head of it.
+        switches: on the picture alone, instead of those of the pass; None: those of the pass.
+        queries, keys: the tile that `scores`, `weights` and `allowed` hold; the softmax is over all keys all the same.
+    """
+
+    trace: Maps
+    layer: int
+    head: int
+    part: str
+    switches: Switches | None = None
+    queries: slice = slice(None)
+    keys: slice = slice(None)
+
+    @property
+    def name(self) -> str:
+        """What the head is called, such as "L9 H4"."""
+        return f"L{self.layer} H{self.head}"
+
+    @property
+    def tokens(self) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
+        """(query tokens, key tokens) of the tile."""
+        queries, keys = self.trace.tokens_of(self.part)
+        return queries[self.queries], keys[self.keys]
+
+    @cached_property
+    def scores(self) -> Float:
+        """(queries, keys) what enters the softmax, -inf where the rule forbids; ValueError for finished maps."""
+        return self.trace.scores(self.layer, self.head, **self._where)
+
+    @cached_property
+    def weights(self) -> Float:
+        """(queries, keys) attention weights."""
+        return self.trace.weights(self.layer, self.head, **self._where)
+
+    @cached_property
+    def allowed(self) -> NDArray[np.bool_]:
+        """(queries, keys) True where that query may see that key."""
+        return self.trace.allowed(self.layer, self.head, **self._where)
+
+    def row(self, query: int) -> Float:
+        """Return (keys of the tile,) the weights of one query, counted in the whole text."""
+        return self.tile(slice(query, query + 1), self.keys).weights[0]
+
+    def cell(self, query: int, key: int) -> float:
+        """Return the weight that one query gives to one key, both counted in the whole text."""
+        return float(self.tile(slice(query, query + 1), slice(key, key + 1)).weights[0, 0])
+
+    def tile(self, queries: slice = slice(None), keys: slice = slice(None)) -> "Head":
+        """Return the same head with another tile, counted in the whole text."""
+        return replace(self, queries=queries, keys=keys)
+
+    def under(self, switches: Switches | None) -> "Head":
+        """Return the same head, on the same q and k, under other switches."""
+        return replace(self, switches=switches)
+
+    @property
+    def _where(self) -> dict[str, Any]:
+        return {"part": self.part, "queries": self.queries, "keys": self.keys, "switches": self.switches}
