@@ -8,8 +8,8 @@ import pytest
 
 import attnviz
 from attnviz.core.attention.textbook import softmax
+from attnviz.core.heads.at_a_glance import survey
 from attnviz.core.heads.in_words import here
-from attnviz.core.heads.survey import survey
 from attnviz.core.trace.records import Token
 from attnviz.core.trace.trace import Trace
 from attnviz.figures import head_map

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from attnviz.core.attention.masks import causal_rule
+from attnviz.core.heads.at_a_glance import strongest, survey
 from attnviz.core.heads.battery import BatteryScores, known_for, stands_out
-from attnviz.core.heads.survey import strongest, survey
 from attnviz.core.heads.text_scores import SORTS, score_pattern, score_text
 from attnviz.core.trace.records import LayerMaps
 from attnviz.core.trace.switches import Switches

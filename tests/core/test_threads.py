@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 from attnviz.core.attention import textbook as attention
 from attnviz.core.heads import finder
 from attnviz.core.threads import _Library, half_the_cores, one_thread
-from attnviz.core.trace import trace
+from attnviz.core.trace import layer_scores
 from attnviz.core.trace.trace import Trace
 
 HALF = max(1, (os.cpu_count() or 1) // 2)
@@ -175,7 +175,7 @@ def captured() -> Trace:
 )
 def test_a_heads_product_has_one_thread(monkeypatch, captured, ask):
     seen: list[int] = []
-    monkeypatch.setattr(trace, "np", _Watched(seen))
+    monkeypatch.setattr(layer_scores, "np", _Watched(seen))
     ask(captured)
     assert seen and set(seen) == {1}
 
@@ -186,7 +186,7 @@ def test_a_head_that_fails_gives_the_number_back(monkeypatch, captured):
 
     watched = _Watched([])
     monkeypatch.setattr(watched, "matmul", fail, raising=False)
-    monkeypatch.setattr(trace, "np", watched)
+    monkeypatch.setattr(layer_scores, "np", watched)
     with pytest.raises(MemoryError):
         captured.weights(0, 0)
     assert n_threads() == OWN

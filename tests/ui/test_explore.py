@@ -8,7 +8,7 @@ import pytest
 
 from attnviz.app.shell.address import LANDING
 from attnviz.app.shell.examples import all_examples
-from attnviz.core.heads.survey import MEASURES, survey
+from attnviz.core.heads.at_a_glance import MEASURES, survey
 from attnviz.core.trace.switches import Switches
 from tests.ui.conftest import Visitor
 

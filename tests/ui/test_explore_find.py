@@ -12,9 +12,9 @@ import pytest
 from attnviz.app.explore.find.by_feeding import WORDS
 from attnviz.app.explore.find.tool import WAYS
 from attnviz.app.shell.address import LANDING
+from attnviz.core.heads.at_a_glance import map_change, strongest
 from attnviz.core.heads.battery import PATTERNS
 from attnviz.core.heads.finder import drawn_scores, heads_like
-from attnviz.core.heads.survey import map_change, strongest
 from attnviz.core.heads.text_scores import score_pattern
 from attnviz.core.trace.switches import Switches
 from tests.ui.conftest import Passes, Visitor, _unpacked

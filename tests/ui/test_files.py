@@ -13,7 +13,7 @@ from attnviz.app.explore import all_heads, lines
 from attnviz.app.shell import share
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import files
-from attnviz.core.heads.survey import survey
+from attnviz.core.heads.at_a_glance import survey
 from attnviz.core.trace.switches import Switches
 from attnviz.figures import THEMES, figure_html, head_map
 

@@ -11,7 +11,7 @@ from attnviz.app.shell.controls import plain
 from attnviz.app.shell.visit import Visit, ask_whole_page, switch_reason
 from attnviz.app.show.facts import of_view
 from attnviz.app.show.files import files_row
-from attnviz.core.heads.survey import MEASURES, Survey, without_first_token
+from attnviz.core.heads.at_a_glance import MEASURES, Survey, without_first_token
 
 NO_MEASURE = "none"
 LONG = 500  # tokens from which on looking at all heads takes more than a moment

@@ -12,8 +12,8 @@ from typing import Any
 import streamlit as st
 
 from attnviz.app.shell.shelf import Shelf
+from attnviz.core.heads.at_a_glance import Survey, survey
 from attnviz.core.heads.battery import BatteryScores, battery_texts, score_battery
-from attnviz.core.heads.survey import Survey, survey
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 

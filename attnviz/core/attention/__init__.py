@@ -1,3 +1,35 @@
 """Attention as the textbooks write it, its mask, its positions, and what goes wrong without care. NumPy only."""
 
-__all__ = []
+from attnviz.core.attention.textbook import (
+    additive_mask,
+    as_floats,
+    attention_scores,
+    attention_step,
+    causal_mask,
+    check_mask,
+    check_row_maxima,
+    check_values,
+    merge_heads,
+    multi_head_attention,
+    repeat_kv,
+    scaled_dot_product_attention,
+    softmax,
+    split_heads,
+)
+
+__all__ = [
+    "additive_mask",
+    "as_floats",
+    "attention_scores",
+    "attention_step",
+    "causal_mask",
+    "check_mask",
+    "check_row_maxima",
+    "check_values",
+    "merge_heads",
+    "multi_head_attention",
+    "repeat_kv",
+    "scaled_dot_product_attention",
+    "softmax",
+    "split_heads",
+]

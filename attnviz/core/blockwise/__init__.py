@@ -1,3 +1,19 @@
 """The same attention block by block, as FlashAttention works it out. NumPy only."""
 
-__all__ = []
+from attnviz.core.blockwise.online import (
+    BlockStep,
+    Running,
+    blockwise_attention,
+    blockwise_steps,
+    merge_block,
+    nothing_seen,
+)
+
+__all__ = [
+    "BlockStep",
+    "Running",
+    "blockwise_attention",
+    "blockwise_steps",
+    "merge_block",
+    "nothing_seen",
+]

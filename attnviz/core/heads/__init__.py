@@ -1,5 +1,6 @@
 """What heads do: measures of their maps, all heads at a glance, heads found by what they do. NumPy only."""
 
+from attnviz.core.heads.at_a_glance import MEASURES, Measure, Survey, map_change, strongest, survey, without_first_token
 from attnviz.core.heads.in_words import Here, here
 from attnviz.core.heads.measures import (
     after_same_token,
@@ -18,7 +19,6 @@ from attnviz.core.heads.measures import (
     shifted,
     weight_on,
 )
-from attnviz.core.heads.survey import MEASURES, Measure, Survey, map_change, strongest, survey, without_first_token
 
 __all__ = [
     "Here",

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.heads.at_a_glance import MEASURES, survey
 from attnviz.core.heads.battery import PATTERNS, pattern_targets, score_rows, usable_rows
 from attnviz.core.heads.measures import mean_over_rows
-from attnviz.core.heads.survey import MEASURES, survey
 from attnviz.core.trace.row_picks import as_slice, row_blocks, spaced_rows
 from attnviz.core.trace.trace import Trace
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.arguments import tile
 from attnviz.core.trace.maps import Maps
 from attnviz.core.trace.records import Float, Token
 from attnviz.core.trace.switches import Switches
@@ -21,7 +22,7 @@ class Head:
     Attributes:
         trace: the pass; `layer`, `head`, `part`: which head of it.
         switches: on the picture alone, instead of those of the pass; None: those of the pass.
-        queries, keys: the tile that `scores`, `weights` and `allowed` hold; the softmax is over all keys all the same.
+        queries, keys: the tile that `scores`, `weights` and `allowed` hold, None: all; the softmax is over all keys.
     """
 
     trace: Maps
@@ -29,8 +30,8 @@ class Head:
     head: int
     part: str
     switches: Switches | None = None
-    queries: slice = slice(None)
-    keys: slice = slice(None)
+    queries: slice | None = None
+    keys: slice | None = None
 
     @property
     def name(self) -> str:
@@ -41,7 +42,7 @@ class Head:
     def tokens(self) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
         """(query tokens, key tokens) of the tile."""
         queries, keys = self.trace.tokens_of(self.part)
-        return queries[self.queries], keys[self.keys]
+        return queries[tile("queries", self.queries)], keys[tile("keys", self.keys)]
 
     @cached_property
     def scores(self) -> Float:
@@ -66,7 +67,7 @@ class Head:
         """Return the weight that one query gives to one key, both counted in the whole text."""
         return float(self.tile(slice(query, query + 1), slice(key, key + 1)).weights[0, 0])
 
-    def tile(self, queries: slice = slice(None), keys: slice = slice(None)) -> "Head":
+    def tile(self, queries: slice | None = None, keys: slice | None = None) -> "Head":
         """Return the same head with another tile, counted in the whole text."""
         return replace(self, queries=queries, keys=keys)
 

@@ -18,8 +18,8 @@ from attnviz.app.explore.find.results import (
 from attnviz.app.shell import cache
 from attnviz.app.shell.controls import plain
 from attnviz.app.shell.visit import Visit
+from attnviz.core.heads.at_a_glance import strongest
 from attnviz.core.heads.finder import RESTS, Alike, heads_like
-from attnviz.core.heads.survey import strongest
 
 
 def like_this(visit: Visit) -> None:
