@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnviz.core import heads
 from attnviz.core.attention.masks import Mask, causal_rule, full_mask
-from attnviz.core.heads import at_a_glance as heads
 from attnviz.core.heads.measures import weight_on
 from attnviz.core.trace.records import LayerMaps
 from attnviz.core.trace.row_picks import row_blocks, spaced_rows
