@@ -2,30 +2,22 @@
 
 import streamlit as st
 
-from attnviz.app.pronouns import pronoun_examples as pronouns
-from attnviz.app.shell import address as state
-from attnviz.app.shell import controls
+from attnviz.app.guide.tour import help_row, tour
+from attnviz.app.pages import FIELDS, PAGES, SCRIPTS
+from attnviz.app.shell import address, controls
 from attnviz.app.shell.palette import picker as palette_picker
 from attnviz.app.shell.share import share
-from attnviz.app.shell.tour import help_row, tour
 from attnviz.app.shell.visit import open_visit
-from attnviz.app.talk.own import PAGES_WITH_SCENES, PAGES_WITHOUT_VISIT, save_button
+from attnviz.app.show.own_deck import save_button
 
 st.set_page_config(page_title="attnviz", page_icon="assets/icon.svg", layout="wide")
 controls.style()
-page = st.navigation(
-    [
-        st.Page("attnviz/app/explore/page.py", title="Explore", default=True),
-        st.Page("attnviz/app/scratch/page.py", title="From scratch", url_path="scratch"),
-        st.Page("attnviz/app/pronouns/page.py", title="Pronouns", url_path="pronouns"),
-        st.Page("attnviz/app/generate/page.py", title="Generate", url_path="generate"),
-        st.Page("attnviz/app/cost/page.py", title="Cost", url_path="cost"),
-        st.Page("attnviz/app/talk/page.py", title="Talk", url_path="talk"),
-    ],
-    position="top",
-)
-state.restore(page.url_path)
-tour(page.url_path)
+menu = [st.Page(page.script, title=page.title, url_path=path, default=not path) for path, page in PAGES.items()]
+opened = st.navigation(menu, position="top")
+page = PAGES[opened.url_path]
+address.restore(page.path, FIELDS)
+st.session_state.page_title = page.title
+tour(page.path, SCRIPTS)
 controls.sentence()
 examples = st.container()
 notes, working = st.container(), st.container()  # a place for progress, so that nothing below moves when it goes
@@ -38,14 +30,14 @@ try:
         visit = open_visit(*loaded) if loaded else None
 except ValueError as error:
     visit = None
-    if page.url_path not in PAGES_WITHOUT_VISIT:
+    if page.needs_text:
         st.error(controls.as_sentence(str(error)))
-for sentence in state.take_notes():
+for sentence in address.take_notes():
     notes.info(controls.plain(sentence))
 # All that stands around the page comes before it, since the page may work for long.
-if page.url_path in PAGES_WITH_SCENES:
+if page.scene is not None:
     with saving:
-        save_button(visit)
+        save_button(page, visit)
 with sharing:
     share()
 if loaded is not None:
@@ -55,7 +47,7 @@ if loaded is not None:
         palette_picker()
         controls.about_model(loaded[1])
     with examples:
-        (pronouns.examples_row if page.url_path == "pronouns" else controls.examples_row)()
-if visit is not None or page.url_path in PAGES_WITHOUT_VISIT:
-    page.run()
-state.remember()
+        page.examples()
+if visit is not None or not page.needs_text:
+    opened.run()
+address.remember()

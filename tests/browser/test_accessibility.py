@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from attnviz.app.shell.tour import stops
+from attnviz.app.guide.tour import stops
 from attnviz.figures import head_map, talk_html
 from tests.browser.app_page import expect_head, open_app, rest, widget
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
-from attnviz.app.shell.address import LANDING, LATE
+from attnviz.app.shell.address import LATE
+from attnviz.app.shell.fields import LANDING
 from attnviz.core.trace.switches import Switches
 from attnviz.figures.colour import hex_to_rgb
 from attnviz.figures.theme import theme_of

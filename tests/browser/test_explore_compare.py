@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from attnviz.app.explore.compare.text_pairs import all_pairs
-from attnviz.app.shell.address import LANDING
+from attnviz.app.shell.fields import LANDING
 from tests.browser.app_page import SHOWS, assert_no_error_box, choose, open_app, rest, watched, widget
 
 CAUSAL = np.tri(11, dtype=bool)  # of the landing text

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Locator, expect
 
-from attnviz.app.shell.address import LANDING
+from attnviz.app.shell.fields import LANDING
 from attnviz.core.heads.strong_lines import LEAST, shares_left_out
 from tests.browser.app_page import assert_no_error_box, open_app, rest, watched
 

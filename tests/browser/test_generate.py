@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 import attnviz
 from attnviz.app.generate.continuation import MOST
 from attnviz.app.generate.writing import PACE
-from attnviz.app.shell.address import LANDING
+from attnviz.app.shell.fields import LANDING
 from attnviz.core.generation.step import Step
 from tests.browser.app_page import SHOWS, assert_no_error_box, choose, rest, run_text, widget
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
-from attnviz.app.talk.deck import shipped_decks
+from attnviz.app.talk.shipped import shipped_decks
 from tests.browser.app_page import assert_no_error_box, open_app, rest, widget
 
 STEP = 0.3  # seconds from a key to the next scene

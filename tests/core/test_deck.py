@@ -2,7 +2,8 @@
 
 import pytest
 
-from attnviz.app.talk.deck import PICTURES, Deck, Scene, deck_text, fill_caption, read_deck, shipped_decks
+from attnviz.app.show.deck import PICTURES, Deck, Scene, deck_text, fill_caption, read_deck
+from attnviz.app.talk.shipped import shipped_decks
 from attnviz.core.trace.switches import Switches
 
 FULL = """

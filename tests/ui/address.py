@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from attnviz.app.pages import FIELDS
 from attnviz.app.shell import address as state
-from attnviz.app.shell.address import FIELDS
 
 
 class Session(dict):
@@ -37,7 +37,7 @@ class Visit:
 
     def run(self) -> None:
         self.monkeypatch.setattr(state, "st", self)
-        state.restore()
+        state.restore("", FIELDS)
         self.seen = state.take_notes()
         state.remember()
 

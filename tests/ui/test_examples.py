@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.app.shell.address import FIELDS, LANDING
+from attnviz.app.pages import FIELDS
 from attnviz.app.shell.examples import Example, all_examples, example_of, examples, languages, word_token
+from attnviz.app.shell.fields import LANDING
 from attnviz.models.load.catalogue import CATALOGUE
 
 STRIKING = 0.4

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.app.shell.address import LANDING
 from attnviz.app.shell.examples import all_examples
+from attnviz.app.shell.fields import LANDING
 from attnviz.core.heads.at_a_glance import MEASURES, survey
 from attnviz.core.trace.switches import Switches
 from tests.ui.conftest import Visitor

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from attnviz.app.explore.compare.text_pairs import all_pairs
-from attnviz.app.shell.address import LANDING
+from attnviz.app.shell.fields import LANDING
 from attnviz.core.text.words import word_of_tokens
 from attnviz.core.trace.switches import Switches
 from attnviz.models.load.by_name import load

@@ -11,7 +11,7 @@ import pytest
 
 from attnviz.app.explore.find.by_feeding import WORDS
 from attnviz.app.explore.find.tool import WAYS
-from attnviz.app.shell.address import LANDING
+from attnviz.app.shell.fields import LANDING
 from attnviz.core.heads.at_a_glance import map_change, strongest
 from attnviz.core.heads.battery import PATTERNS
 from attnviz.core.heads.finder import drawn_scores, heads_like

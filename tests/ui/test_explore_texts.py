@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.app.shell.address import ALL
+from attnviz.app.explore.fields import ALL
 from tests.ui.conftest import Visitor
 
 Open = Callable[..., Visitor]

@@ -13,7 +13,7 @@ import pytest
 import attnviz
 from attnviz.app.components.head_lines.head_lines import head_lines
 from attnviz.app.explore.writes import EXAMPLE
-from attnviz.app.shell.address import LANDING
+from attnviz.app.shell.fields import LANDING
 from attnviz.core.heads.strong_lines import LEAST
 from attnviz.core.trace.switches import Switches
 from attnviz.models.scratch.residual import direct_logits, head_write, hidden_states

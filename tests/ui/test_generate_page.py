@@ -16,8 +16,8 @@ from attnviz.app.generate.continuation import MOST, Continuation
 from attnviz.app.generate.measuring import LENGTHS, N_STEPS, Measuring
 from attnviz.app.generate.step_view import MOST_SIDE, _old_part
 from attnviz.app.shell import cache
-from attnviz.app.shell.address import LANDING
 from attnviz.app.shell.cache import ModelChoice
+from attnviz.app.shell.fields import LANDING
 from attnviz.core.cost import formulas as cost
 from attnviz.core.cost.published import published_models
 from attnviz.core.generation.step import Step

@@ -5,9 +5,8 @@ from collections import Counter
 from collections.abc import Callable
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
-from attnviz.app.shell import address as state
-from attnviz.app.shell.address import FIELDS
-from attnviz.app.shell.glossary import Term, find_terms, terms
+from attnviz.app.guide.glossary import Term, find_terms, terms
+from attnviz.app.pages import FIELDS
 from tests.cases import every
 from tests.ui.address import Visit, chosen
 
@@ -44,7 +43,7 @@ def test_a_link_is_restored_without_a_note(term: Term, open_link: Callable[..., 
     visit = open_link(**address)
     assert visit.seen == []
     assert visit.query_params == {name: text for name, text in address.items() if _differs(name, text)}
-    assert any(value != state.FIELDS[name].default for name, value in chosen(visit).items()) or "step" in address
+    assert any(value != FIELDS[name].default for name, value in chosen(visit).items()) or "step" in address
 
 
 def _differs(name: str, text: str) -> bool:

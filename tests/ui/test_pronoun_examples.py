@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attnviz.app.pages import FIELDS
 from attnviz.app.pronouns.pronoun_examples import Example, all_examples, example_named
-from attnviz.app.shell.address import FIELDS, LANDING
+from attnviz.app.shell.fields import LANDING
 from attnviz.core.pronouns.mentions import align_words, changed_words, language_of, split_words
 from attnviz.core.pronouns.one_sentence import all_heads_looks, word_tokens
 from attnviz.core.pronouns.scoreboard import read_boards

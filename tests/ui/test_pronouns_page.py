@@ -15,7 +15,7 @@ from attnviz.app.pronouns import board as board_page
 from attnviz.app.pronouns import question as asking
 from attnviz.app.pronouns.question import MOST_WORDS, Question, pick_word, shown_words
 from attnviz.app.shell import cache
-from attnviz.app.shell.address import LANDING
+from attnviz.app.shell.fields import LANDING
 from attnviz.core.pronouns.items import SHIPPED
 from attnviz.core.pronouns.mentions import split_words
 from attnviz.core.pronouns.scoreboard import Board, read_boards

@@ -9,9 +9,10 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pytest
 
+from attnviz.app.pages import FIELDS
 from attnviz.app.scratch.steps import DRAW
 from attnviz.app.scratch.texts import all_steps
-from attnviz.app.shell.address import FIELDS, LANDING
+from attnviz.app.shell.fields import LANDING
 from attnviz.core.attention.made_up import random_qkv
 from attnviz.core.attention.rotary import score_by_distance, turn_back
 from attnviz.core.attention.split_heads import random_heads

@@ -9,7 +9,7 @@ import pytest
 
 from attnviz.app.scratch.mask import swapped
 from attnviz.app.scratch.texts import all_steps
-from attnviz.app.shell.address import LANDING
+from attnviz.app.shell.fields import LANDING
 from attnviz.core.attention.made_up import random_qkv
 from attnviz.core.attention.textbook import attention_scores, multi_head_attention, softmax
 from attnviz.core.softmax.score_size import head_scaling, product_density, random_scaling

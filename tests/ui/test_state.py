@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnviz.app.pages import FIELDS
 from attnviz.app.shell.address import (
-    FIELDS,
-    LANDING,
     MOST_TEXT,
     PACKED_TEXT,
     PLAIN_TEXT,
@@ -21,6 +20,7 @@ from attnviz.app.shell.address import (
     pack_text,
     unpack_text,
 )
+from attnviz.app.shell.fields import LANDING
 from tests.cases import every
 from tests.ui.address import Visit, chosen
 from tests.ui.conftest import Visitor

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from attnviz.app.talk import own
+from attnviz.app.show.deck import Deck, Scene, deck_text, read_deck
+from attnviz.app.show import own_deck as own
 from attnviz.app.talk.caption_numbers import COST_NAMES, check_caption
 from attnviz.app.talk.cost_pictures import COST_PICTURES
-from attnviz.app.talk.deck import Deck, Scene, deck_text, read_deck, shipped_decks
 from attnviz.app.talk.scenes import show_scene
+from attnviz.app.talk.shipped import shipped_decks
 from attnviz.core.trace.switches import Switches
 from tests.ui.conftest import Visitor
 

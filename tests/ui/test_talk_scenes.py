@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import segno
 
-from attnviz.app.talk.deck import Deck, Scene
-from attnviz.app.talk.places import name_token, pieces, place
+from attnviz.app.show.deck import Deck, Scene
+from attnviz.app.show.places import name_token, pieces, place
 from attnviz.app.talk.prepare import prepare
 from attnviz.app.talk.scenes import show_scene
 from tests.ui.conftest import Visitor

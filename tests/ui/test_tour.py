@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attnviz.app.guide.tour import Stop, stops
+from attnviz.app.pages import FIELDS
 from attnviz.app.shell import address as state
-from attnviz.app.shell.address import FIELDS, LANDING
-from attnviz.app.shell.tour import Stop, stops
+from attnviz.app.shell.fields import LANDING
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 from attnviz.figures.palettes import PALETTES

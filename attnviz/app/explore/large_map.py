@@ -7,6 +7,7 @@ import streamlit as st
 
 from attnviz.app.components.cell_picker.cell_picker import cell_picker
 from attnviz.app.explore.cell_glass import cell_glass, pick_cell
+from attnviz.app.explore.fields import ALL
 from attnviz.app.explore.sources import (
     FOR_ENCODERS,
     MOST_CELLS,
@@ -17,7 +18,6 @@ from attnviz.app.explore.sources import (
     window,
 )
 from attnviz.app.explore.views import ShownMap, shown_figure, shown_map, shown_table
-from attnviz.app.shell import address as state
 from attnviz.app.shell.controls import plain
 from attnviz.app.shell.examples import example_of
 from attnviz.app.shell.visit import Visit
@@ -120,15 +120,15 @@ def _example_caption(visit: Visit) -> None:
 
 
 def _part_box(n_tokens: int) -> None:
-    starts = [state.ALL, *range(0, n_tokens - PART, PART // 2), n_tokens - PART]
+    starts = [ALL, *range(0, n_tokens - PART, PART // 2), n_tokens - PART]
     if st.session_state.zoom not in starts:
-        st.session_state.zoom = state.ALL
+        st.session_state.zoom = ALL
     st.selectbox(
         "Tokens",
         starts,
         key="zoom",
         persist_state="session",
-        format_func=lambda s: f"all {n_tokens:,}, pooled" if s == state.ALL else f"{s} to {s + PART - 1}",
+        format_func=lambda s: f"all {n_tokens:,}, pooled" if s == ALL else f"{s} to {s + PART - 1}",
         label_visibility="collapsed",
         width=180,
     )

@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from attnviz.app.shell import address as state
+from attnviz.app.explore.fields import ALL
 from attnviz.app.shell import cache
 from attnviz.app.shell.controls import plain
 from attnviz.app.shell.visit import Visit
@@ -62,7 +62,7 @@ def shown_view(visit: Visit) -> str:
 def is_whole(visit: Visit) -> bool:
     """Return True if a text that is too long for single cells is shown as a whole."""
     n_tokens = max(len(side) for side in visit.after.tokens_of(visit.part))
-    return n_tokens > MOST_CELLS and st.session_state.zoom == state.ALL
+    return n_tokens > MOST_CELLS and st.session_state.zoom == ALL
 
 
 def window(visit: Visit) -> slice:

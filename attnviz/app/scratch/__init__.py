@@ -1,1 +1,7 @@
 """From scratch: the mathematics of attention in nine steps."""
+
+from attnviz.app.scratch.fields import FIELDS
+from attnviz.app.scratch.scenes import scene
+from attnviz.app.show.page import Page
+
+PAGE = Page("scratch", "From scratch", FIELDS, scene=scene)

@@ -6,10 +6,10 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from attnviz.app.scratch.fields import HEATS
 from attnviz.app.scratch.numbers import Numbers, numbers_row
 from attnviz.app.scratch.trail import trail
 from attnviz.app.shell import cache
-from attnviz.app.shell.address import HEATS
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
 from attnviz.app.show.lesson import Step, awaited, folded, guess, minus, right_aligned

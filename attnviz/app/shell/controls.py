@@ -9,6 +9,7 @@ from attnviz.app.shell import address as state
 from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
 from attnviz.app.shell.examples import Example, examples, languages
+from attnviz.app.shell.fields import OF_SWITCHES, OF_TEXT, SHARED
 from attnviz.app.shell.visit import fit_selection, switch_reason
 from attnviz.core.trace.records import ModelInfo
 from attnviz.models.load.catalogue import CATALOGUE
@@ -166,7 +167,7 @@ def switches(info: ModelInfo, scale: float | None) -> None:
     if st.session_state.forbid:
         st.pills(
             "Forbidden looks (click to allow again)",
-            [state.FIELDS["forbid"].write([look]) for look in st.session_state.forbid],
+            [SHARED["forbid"].write([look]) for look in st.session_state.forbid],
             format_func=_name_look,
             key="allow-again",
             on_change=_allow_again,
@@ -180,9 +181,7 @@ def switches(info: ModelInfo, scale: float | None) -> None:
         help="This picture: the same q and k, weights worked out anew. The whole pass: every layer computes under the "
         "switches, so later q and k and the predictions change too. A head off acts on the whole pass only.",
     )
-    at_rest = all(
-        st.session_state[name] == state.FIELDS[name].default for name in ("causal", "temperature", "off", "forbid")
-    )
+    at_rest = all(st.session_state[name] == SHARED[name].default for name in ("causal", "temperature", "off", "forbid"))
     st.button("All switches at rest", on_click=rest, disabled=at_rest, width="stretch")
 
 
@@ -247,22 +246,7 @@ def new_text(text: str) -> None:
     if chosen.forbid:
         state.note("The forbidden looks named tokens of the text before, so they were dropped.")
     chosen.text = chosen.draft = text
-    for name in (
-        "forbid",
-        "query",
-        "key",
-        "zoom",
-        "pronoun",
-        "candidates",
-        "answer",
-        "pair",
-        "word",
-        "rival",
-        "written",
-        "cost_at",
-        "drawn",
-    ):
-        chosen[name] = state.FIELDS[name].default
+    state.put_at_rest(OF_TEXT)
 
 
 def _take_example(example: Example) -> None:
@@ -275,18 +259,17 @@ def _take_example(example: Example) -> None:
 def _allow_again() -> None:
     word = st.session_state["allow-again"]
     if word:
-        gone = state.FIELDS["forbid"].read(word)[0]
+        gone = SHARED["forbid"].read(word)[0]
         st.session_state.forbid = [look for look in st.session_state.forbid if look != gone]
 
 
 def rest() -> None:
     """Put all switches at rest."""
-    for name in ("causal", "temperature", "off", "forbid", "acts", "view"):
-        st.session_state[name] = state.FIELDS[name].default
+    state.put_at_rest(OF_SWITCHES)
 
 
 def _name_look(word: str) -> str:
-    layer, head, query, key = state.FIELDS["forbid"].read(word)[0]
+    layer, head, query, key = SHARED["forbid"].read(word)[0]
     where = "everywhere" if layer is None else f"L{layer}" if head is None else f"L{layer} H{head}"
     tokens = st.session_state.visit.rest.tokens if st.session_state.get("visit") else ()
     names = [f"{tokens[i].label} ({i})" if i < len(tokens) else str(i) for i in (query, key)]

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from attnviz.app.shell.address import PALETTES
+from attnviz.app.shell.fields import PALETTES
 from attnviz.figures.palettes import DEFAULT, in_palette
 
 TITLES = {"indigo": "indigo", "viridis": "viridis (yellow, green, purple)", "cividis": "cividis (yellow, blue)"}

@@ -23,20 +23,11 @@ Facts: TypeAlias = Mapping[str, Any]
 """What is true of the numbers, by names, as JSON can hold it."""
 
 OF_NOTHING: Facts = MappingProxyType({})
-PAGES = {
-    "": "Explore",
-    "scratch": "From scratch",
-    "pronouns": "Pronouns",
-    "generate": "Generate",
-    "cost": "Cost",
-    "talk": "Talk",
-}
 
 
 def where() -> dict[str, Any]:
     """Return what every file says: the version, the page and its link."""
-    page = st.session_state.get("page", "")
-    return {"attnviz": attnviz.__version__, "page": PAGES.get(page, page), "link": page_link()}
+    return {"attnviz": attnviz.__version__, "page": st.session_state.get("page_title", ""), "link": page_link()}
 
 
 def of_model(visit: Visit) -> Facts:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from attnviz.app.shell import cache
-from attnviz.app.talk.deck import Scene
+from attnviz.app.show.deck import Scene
 from attnviz.app.talk.stage import Stage
 from attnviz.core.attention.products import fewest_products
 from attnviz.core.heads.measures import first_token_weight, induction_score, previous_token_score

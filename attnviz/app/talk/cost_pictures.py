@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attnviz.app.talk.deck import Scene
+from attnviz.app.show.deck import Scene
 from attnviz.app.talk.stage import HEIGHT, LARGE, WIDTH, Slide
 from attnviz.core.cost.formulas import Shape, layer_cost, meeting_point, score_bytes, step_cost
 from attnviz.core.cost.published import published_models

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from attnviz.app.show.scenes import action
 from attnviz.app.talk.caption_numbers import word_ids
 from attnviz.app.talk.stage import GAP, HEIGHT, LABEL, LARGE, MOST_MAPPED, WIDTH, Slide, Stage
 from attnviz.core.attention.products import fewest_products
@@ -167,25 +168,6 @@ def _seen(candidates: list[tuple[str, float]]) -> list[tuple[str, float]]:
     """Say of labels that are dots alone that they are spaces, since nobody in the last row would know."""
     names = {"·": "· (space)"}
     return [(names.get(label, label), probability) for label, probability in candidates]
-
-
-def action(switches: Switches) -> str:
-    """Return in a few words what is switched.
-
-    >>> action(Switches(ablate=frozenset({(16, 0)})))
-    'L16 H0 off'
-    """
-    if len(switches.ablate) > MOST_NAMED:
-        return f"{len(switches.ablate)} heads off"
-    if switches.ablate:
-        return ", ".join(f"L{layer} H{head}" for layer, head in sorted(switches.ablate)) + " off"
-    if not switches.scaled:
-        return "without 1/√d"
-    if switches.causal is not None:
-        return "without the mask" if switches.causal is False else "under the mask"
-    if switches.forbid:
-        return "looks forbidden"
-    return f"temperature {switches.temperature:g}" if switches.temperature != 1 else "after"
 
 
 def _saturation(stage: Stage) -> Slide:

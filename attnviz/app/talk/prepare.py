@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from attnviz.app.shell import cache, palette
-from attnviz.app.talk.deck import Deck
+from attnviz.app.show.deck import Deck
 from attnviz.app.talk.scenes import show_scene
 from attnviz.figures import talk_html
 

@@ -6,9 +6,9 @@ from typing import Any
 import segno
 
 from attnviz.app.shell import palette
+from attnviz.app.show.deck import Scene, fill_caption
 from attnviz.app.talk.caption_numbers import numbers
 from attnviz.app.talk.cost_pictures import COST_PICTURES
-from attnviz.app.talk.deck import Scene, fill_caption
 from attnviz.app.talk.head_pictures import HEAD_PICTURES
 from attnviz.app.talk.stage import HEIGHT, LABEL, WIDTH, Slide, Stage, open_stage
 from attnviz.figures import code_on_slide, on_slide

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
-from attnviz.app.talk.deck import Scene
-from attnviz.app.talk.places import pieces, place
+from attnviz.app.show.deck import Scene
+from attnviz.app.show.places import pieces, place
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 

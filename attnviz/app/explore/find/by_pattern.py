@@ -4,6 +4,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from attnviz.app.explore.fields import FIELDS
 from attnviz.app.explore.find.results import (
     N_LISTED,
     SIDES,
@@ -54,7 +55,7 @@ def _boxes() -> None:
     """Show the boxes that choose the pattern, and on which texts heads are put in order."""
     asked = st.session_state.pattern
     if asked not in PATTERNS:
-        st.session_state.pattern = state.FIELDS["pattern"].default
+        st.session_state.pattern = FIELDS["pattern"].default
         state.note(f"There is no pattern “{asked}”, so the page's own is shown.")
         st.rerun()  # the notes are at the top of the page
     with st.container(horizontal=True, vertical_alignment="bottom"):

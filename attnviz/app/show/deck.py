@@ -6,15 +6,12 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from string import Formatter
 from typing import Any
 
 from attnviz.core.trace.switches import Switches
 
-__all__ = ["DECKS", "PICTURES", "Deck", "Scene", "deck_text", "fill_caption", "read_deck", "shipped_decks"]
-
-DECKS = Path(__file__).parent / "decks"
+__all__ = ["PICTURES", "Deck", "Scene", "deck_text", "fill_caption", "read_deck"]
 
 PICTURES = {
     "map": "one head's map",
@@ -188,11 +185,6 @@ class _Captions(Formatter):
         if not SPEC.fullmatch(format_spec):
             raise ValueError(f"“:{format_spec}” is no way to write a number here; expected one like “:.2f”")
         return format(value, format_spec)
-
-
-def shipped_decks() -> dict[str, Deck]:
-    """Return the decks that come with attnviz, by their file's name."""
-    return {file.stem: read_deck(file.read_text(encoding="utf-8")) for file in sorted(DECKS.glob("*.toml"))}
 
 
 def _scene(entry: Any) -> Scene:

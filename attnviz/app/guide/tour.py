@@ -4,6 +4,7 @@ It sets the visitor's choices as a link would, keeps what they were, and puts th
 """
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -12,10 +13,10 @@ from typing import Any
 import streamlit as st
 
 from attnviz.app.components.tour_offer.tour_offer import in_browser
+from attnviz.app.guide.glossary import glossary_button
 from attnviz.app.shell import address as state
-from attnviz.app.shell.glossary import glossary_button
 
-FILE = resources.files("attnviz.app.shell") / "tour.toml"
+FILE = resources.files("attnviz.app.guide") / "tour.toml"
 KEPT = ("palette",)  # choices of the visitor that no stop touches
 OFFER, QUIET = "offer", "quiet"  # what the session holds besides the number of a stop
 
@@ -40,8 +41,8 @@ class Stop:
 
     def values(self) -> dict[str, Any]:
         """Return a value for every choice that the stop sets; what it doesn't name is at rest."""
-        named = {name: state.FIELDS[name].read(text) for name, text in self.choices.items()}
-        at_rest = {name: field.default for name, field in state.FIELDS.items() if name not in KEPT}
+        named = {name: state.fields()[name].read(text) for name, text in self.choices.items()}
+        at_rest = {name: field.default for name, field in state.fields().items() if name not in KEPT}
         return at_rest | named
 
 
@@ -51,18 +52,19 @@ def stops() -> tuple[Stop, ...]:
     return tuple(Stop(**entry) for entry in tomllib.loads(FILE.read_text(encoding="utf-8"))["stop"])
 
 
-def tour(page: str) -> None:
+def tour(page: str, scripts: Mapping[str, str]) -> None:
     """Offer the tour on a first visit, or show the stop that it is at, above everything else on the page.
 
     Args:
-        page: which page of the app is open.
+        page: which page of the app is open, by its name in the address.
+        scripts: the file of every page, by that name.
     """
     chosen = st.session_state
     if "tour" not in chosen:
         chosen.tour = OFFER if page == "" and not chosen.address else QUIET
     there = chosen.pop("tour-to", page)
     if there != page:
-        st.switch_page(f"attnviz/app/{there or 'explore'}/page.py")
+        st.switch_page(scripts[there])
     with st.container(key="tour-place"):  # there even if empty, so that nothing below moves when the offer goes
         if isinstance(chosen.tour, int):
             _panel(chosen.tour, page)
@@ -112,14 +114,14 @@ def _tell_browser() -> None:
 
 def _untouched() -> bool:
     chosen = st.session_state
-    return all(chosen.get(name, field.default) in (field.default, None) for name, field in state.FIELDS.items())
+    return all(chosen.get(name, field.default) in (field.default, None) for name, field in state.fields().items())
 
 
 def _begin() -> None:
     chosen = st.session_state
     chosen["tour-answered"] = True
     if not isinstance(chosen.tour, int):
-        chosen["tour-before"] = {name: chosen.get(name, field.default) for name, field in state.FIELDS.items()}
+        chosen["tour-before"] = {name: chosen.get(name, field.default) for name, field in state.fields().items()}
         chosen["tour-from"] = chosen.page
     _go(0)
 

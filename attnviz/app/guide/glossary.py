@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-FILE = resources.files("attnviz.app.shell") / "glossary.toml"
+FILE = resources.files("attnviz.app.guide") / "glossary.toml"
 LETTERS = "$T$ tokens, $d$ numbers in a key, $d_{\\text{model}}$ in a model's vectors, $h$ heads, $V$ tokens known."
 
 

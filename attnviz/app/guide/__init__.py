@@ -1,0 +1,1 @@
+"""What helps somebody who is new: the tour, and the words of the app."""

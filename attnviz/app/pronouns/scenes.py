@@ -1,0 +1,36 @@
+"""What Pronouns shows, as a scene of a talk."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from attnviz.app.pronouns.question import Question
+from attnviz.app.shell.visit import Visit
+from attnviz.app.show.deck import Scene
+from attnviz.app.show.places import name_token
+from attnviz.app.show.scenes import braced, map_scene, scene_of
+
+
+def scene(visit: Visit) -> Scene:
+    """Return the row of the word that looks, or the map where no question is asked."""
+    question: Question | None = st.session_state.get("question")
+    return map_scene(visit) if question is None else _question_scene(visit, question)
+
+
+def _question_scene(visit: Visit, question: Question) -> Scene:
+    """Return the row of the word that looks, under the same lead."""
+    answer = None if question.answer is None else question.groups[question.answer][-1]
+    found = {}
+    if answer is not None:
+        found["key"], found["key_at"] = name_token(question.trace, answer, by_itself=0)
+    found["query"], found["query_at"] = name_token(question.trace, question.query, by_itself=-1)
+    named = "" if question.answer is None else question.word(question.candidates[question.answer][-1])
+    of_answer = f"{{weight:.2f}} of its weight goes to “{braced(named)}”." if named else "Where it looks."
+    return replace(
+        scene_of(visit),
+        title=f"What does “{question.spoken}” look at?",
+        caption=f"{visit.name}: {of_answer}",
+        picture="row",
+        text=question.lead + question.text,
+        **found,
+    )
