@@ -247,6 +247,34 @@ def test_a_click_sent_before_the_browser_heard_of_the_new_address_counts(open_li
     assert visit.query_params == {"layer": "7", "head": "1"}
 
 
+def test_a_button_pressed_before_the_browser_heard_of_the_new_address_undoes_nothing(
+    open_link: Callable[..., Visit],
+) -> None:
+    visit = open_link(layer="4")
+    visit.session_state.layer = 7
+    visit.run()
+    visit.query_params.from_dict({"layer": "4"})
+    visit.session_state["save-scene"] = True  # a button that changes no choice
+    visit.run()
+    assert visit.session_state.layer == 7
+    assert visit.query_params == {"layer": "7"}
+
+
+def test_back_and_back_again_at_once_shows_what_was_there(open_link: Callable[..., Visit]) -> None:
+    visit = open_link(layer="0")
+    for layer in (1, 2):
+        visit.session_state.layer = layer
+        visit.run()
+    visit.query_params.from_dict({"layer": "1"})
+    visit.run()
+    assert visit.session_state.layer == 1
+    visit.session_state.layer = 2  # the browser's box has not heard yet
+    visit.query_params.from_dict({"layer": "0"})
+    visit.run()
+    assert visit.session_state.layer == 0
+    assert visit.query_params == {"layer": "0"}
+
+
 def from_address(address: dict[str, str]) -> str:
     return address["text"] if "text" in address else unpack_text(address["z"])
 

@@ -9,7 +9,7 @@ import pytest
 
 from attnviz.app.guide.tour import Stop, stops
 from attnviz.app.pages import FIELDS
-from attnviz.app.shell import address as state
+from attnviz.app.shell import fields
 from attnviz.app.shell.fields import LANDING
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
@@ -45,7 +45,7 @@ def names(trace: Trace, stop: Stop) -> tuple[str, ...]:
 def test_there_are_five_and_the_palettes_are_those_of_the_figures() -> None:
     assert len(stops()) == 5
     assert len({stop.title for stop in stops()}) == 5
-    assert state.PALETTES == PALETTES
+    assert fields.PALETTES == PALETTES
 
 
 @EVERY
