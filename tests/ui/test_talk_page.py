@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from attnviz.app.show.deck import Deck, Scene, deck_text, read_deck
 from attnviz.app.show import own_deck as own
+from attnviz.app.show.deck import Deck, Scene, deck_text, read_deck
 from attnviz.app.talk.caption_numbers import COST_NAMES, check_caption
 from attnviz.app.talk.cost_pictures import COST_PICTURES
 from attnviz.app.talk.scenes import show_scene

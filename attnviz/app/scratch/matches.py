@@ -8,6 +8,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from attnviz.app.scratch.numbers import Numbers, numbers_row
+from attnviz.app.scratch.stream import stream
 from attnviz.app.scratch.trail import ladder, signed, trail
 from attnviz.app.scratch.weighted_sum import cell_vote, next_word
 from attnviz.app.shell import cache
@@ -15,7 +16,7 @@ from attnviz.app.shell.controls import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
 from attnviz.app.show.lesson import Step, folded, guess, in_powers, minus
-from attnviz.app.show.numpy_model import MOST_TOKENS, stream
+from attnviz.app.show.numpy_model import MOST_TOKENS
 from attnviz.core.attention.textbook import scaled_dot_product_attention
 from attnviz.core.compare.agreement import largest_probability_difference, largest_weight_difference
 from attnviz.core.trace.switches import Switches

@@ -7,13 +7,13 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from attnviz.app.scratch.numbers import Numbers, numbers_row
+from attnviz.app.scratch.stream import stream
 from attnviz.app.shell import cache
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
 from attnviz.app.show.charts import map_table
 from attnviz.app.show.facts import OF_NOTHING
 from attnviz.app.show.lesson import Step, folded, guess
-from attnviz.app.show.numpy_model import stream
 from attnviz.core.attention.split_heads import Cost, attention_cost, divisors, random_heads
 from attnviz.core.values.contributions import looks_elsewhere
 from attnviz.figures import component_bars, head_map, layer_overview

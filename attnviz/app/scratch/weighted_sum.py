@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from attnviz.app.scratch.numbers import Numbers, numbers_row
 from attnviz.app.scratch.roles import MOST_COMPONENTS, vectors_table
+from attnviz.app.scratch.stream import Stream, stream
 from attnviz.app.scratch.trail import trail
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
 from attnviz.app.show.lesson import Step, awaited, folded, guess
-from attnviz.app.show.numpy_model import Stream, stream
 from attnviz.core.attention.textbook import softmax
 from attnviz.core.values.contributions import contributions, cosine, size_shares
 from attnviz.figures import component_bars, component_map, labelled_bars, row_bars
