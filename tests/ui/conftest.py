@@ -17,6 +17,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.runtime.state.common import TESTING_KEY
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
+from streamlit.util import calc_hash
 
 from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
@@ -43,7 +44,7 @@ class Visitor:
         self.app = AppTest.from_file(APP, default_timeout=SECONDS)
         self.app.query_params.update(address)
         if page:
-            self.app.switch_page(f"attnviz/app/{page}/page.py")
+            self.app._page_hash = calc_hash(page)  # `switch_page` knows a page by its file's name before the first run
         self.app.run()
 
     def type(self, text: str) -> None:
@@ -99,16 +100,16 @@ class Visitor:
     def says(self) -> str:
         """Return all sentences on the page, as they read without Markdown's backslashes."""
         kinds = ("markdown", "caption", "info", "error", "subheader")
-        return "\n".join(text for kind in kinds for text in self._texts(kind))
+        return "\n".join(text for kind in kinds for text in self.words(kind))
 
     def errors(self) -> list[str]:
-        return self._texts("error")
+        return self.words("error")
 
     def warnings(self) -> list[str]:
-        return self._texts("warning")
+        return self.words("warning")
 
     def notes(self) -> list[str]:
-        return self._texts("info")
+        return self.words("info")
 
     def crashes(self) -> list[str]:
         """Return what is in red boxes with a traceback."""
@@ -122,7 +123,8 @@ class Visitor:
         """Return the numbers of the large map, NaN where it draws none."""
         return _unpacked(self.chart("head-map")["data"][0]["z"])
 
-    def _texts(self, kind: str) -> list[str]:
+    def words(self, kind: str) -> list[str]:
+        """Return the sentences of one kind of element, as they read without Markdown's backslashes."""
         return [re.sub(r"\\([^A-Za-z0-9\s])", r"\1", str(element.value)) for element in self.app.get(kind)]
 
     def component(self, key: str) -> dict[str, Any]:
