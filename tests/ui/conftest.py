@@ -100,16 +100,16 @@ class Visitor:
     def says(self) -> str:
         """Return all sentences on the page, as they read without Markdown's backslashes."""
         kinds = ("markdown", "caption", "info", "error", "subheader")
-        return "\n".join(text for kind in kinds for text in self._texts(kind))
+        return "\n".join(text for kind in kinds for text in self.words(kind))
 
     def errors(self) -> list[str]:
-        return self._texts("error")
+        return self.words("error")
 
     def warnings(self) -> list[str]:
-        return self._texts("warning")
+        return self.words("warning")
 
     def notes(self) -> list[str]:
-        return self._texts("info")
+        return self.words("info")
 
     def crashes(self) -> list[str]:
         """Return what is in red boxes with a traceback."""
@@ -123,7 +123,8 @@ class Visitor:
         """Return the numbers of the large map, NaN where it draws none."""
         return _unpacked(self.chart("head-map")["data"][0]["z"])
 
-    def _texts(self, kind: str) -> list[str]:
+    def words(self, kind: str) -> list[str]:
+        """Return the sentences of one kind of element, as they read without Markdown's backslashes."""
         return [re.sub(r"\\([^A-Za-z0-9\s])", r"\1", str(element.value)) for element in self.app.get(kind)]
 
     def component(self, key: str) -> dict[str, Any]:

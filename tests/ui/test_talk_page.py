@@ -15,17 +15,33 @@ from attnviz.app.talk.scenes import show_scene
 from attnviz.app.talk.shipped import shipped_decks
 from attnviz.core.trace.switches import Switches
 from tests.ui.conftest import Visitor
+from tests.ui.shown import differences, scene_shown
+from tests.ui.store_addresses import read_store
 
 Open = Callable[..., Visitor]
 DECKS = shipped_decks()
 
 
+SCENES = read_store()["scenes"]
+
+
+def test_the_shipped_decks_have_the_scenes_that_are_stored() -> None:
+    titles = {name: [scene["title"] for scene in scenes] for name, scenes in SCENES.items()}
+    assert titles == {name: [scene.title for scene in deck.scenes] for name, deck in DECKS.items()}
+
+
 @pytest.mark.parametrize(
-    "scene", [pytest.param(scene, id=f"{name}: {scene.title}") for name, deck in DECKS.items() for scene in deck.scenes]
+    ("scene", "stored"),
+    [
+        pytest.param(scene, stored, id=f"{name}: {scene.title}")
+        for name, deck in DECKS.items()
+        for scene, stored in zip(deck.scenes, SCENES[name], strict=True)
+    ],
 )
-def test_every_shipped_scene_can_be_shown(open_app: Open, scene: Scene) -> None:
+def test_every_shipped_scene_shows_what_it_showed(open_app: Open, scene: Scene, stored: dict[str, Any]) -> None:
     shown = show_scene(scene, "dark")
     assert shown.pictures and shown.alt and "{" not in shown.caption
+    assert differences(stored, scene_shown(shown)) == []
 
 
 def test_numbers_of_captions_are_those_of_the_model(open_app: Open, smollm2: Any) -> None:
