@@ -19,8 +19,6 @@ from attnviz.core.trace.records import Token
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-__all__ = ["describe_tokenizer", "label_of", "label_tokens", "settle_spans", "tokenize"]
-
 Span = tuple[int, int]
 Touched = tuple[str, int, int, int]  # a character, the first and last of its bytes that a piece has, how many it has
 

@@ -3,8 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["random_qkv"]
-
 
 def random_qkv(
     n_tokens: int, width: int, seed: int = 0

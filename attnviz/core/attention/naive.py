@@ -10,8 +10,6 @@ from attnviz.core.threads import one_thread
 from attnviz.core.trace.records import LayerMaps
 from attnviz.core.trace.trace import Trace
 
-__all__ = ["LargestProduct", "largest_exponent", "largest_product", "masked_softmax", "naive_softmax"]
-
 
 @dataclass(frozen=True)
 class LargestProduct:

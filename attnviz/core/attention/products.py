@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.attention.textbook import as_floats, softmax
 
-__all__ = ["Row", "fewest_products", "row_in_steps"]
-
 
 class Row(NamedTuple):
     """One query's row on its way from scores to weights, each (keys,).

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.threads import one_thread
 
-__all__ = ["pair_products", "rotary", "rotate", "score_by_distance", "turn_back"]
-
 Float: TypeAlias = NDArray[np.floating[Any]]
 
 

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from attnviz.core.attention.textbook import multi_head_attention
 from attnviz.core.threads import half_the_cores
 
-__all__ = ["Cost", "attention_cost", "divisors", "random_heads"]
-
 
 class Cost(NamedTuple):
     """Multiply-adds and numbers held by one layer of attention.

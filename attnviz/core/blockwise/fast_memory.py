@@ -24,8 +24,6 @@ from attnviz.core.blockwise.online import (
     nothing_seen,
 )
 
-__all__ = ["FastMemory", "FlashStep", "fast_memory", "flash_steps"]
-
 
 @dataclass(frozen=True, eq=False)
 class FlashStep(BlockStep):

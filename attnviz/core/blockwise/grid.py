@@ -15,8 +15,6 @@ from attnviz.core.threads import one_thread
 from attnviz.core.trace.records import LayerRecord
 from attnviz.core.trace.trace import Trace
 
-__all__ = ["Film", "block_names", "block_row", "film_of", "largest_difference", "skipped_blocks"]
-
 Float = NDArray[np.float32]
 
 

@@ -20,20 +20,6 @@ from attnviz.core.trace.records import LayerMaps, Token
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 
-__all__ = [
-    "CSV_COLUMNS",
-    "HeadNumbers",
-    "about_trace",
-    "file_name",
-    "head_csv",
-    "head_json",
-    "head_npz",
-    "head_numbers",
-    "npz_entry",
-    "picture_file_name",
-    "script",
-]
-
 CSV_COLUMNS = ("query_index", "query", "key_index", "key", "allowed", "weight", "score", "about")
 MOST_WORDS = 4  # of the text in a file's name
 MOST_LETTERS = 40

@@ -23,8 +23,6 @@ from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.thumbnails import Grid, pool_tiles, thumbnail_grid
 from attnviz.core.trace.trace import Trace
 
-__all__ = ["MEASURES", "Measure", "Survey", "map_change", "strongest", "survey", "without_first_token"]
-
 
 class Measure(NamedTuple):
     """What a measure of a head is called, what it says in one sentence, and its unit with its range."""

@@ -17,23 +17,6 @@ from attnviz.core.heads.measures import after_same_token, attention_entropy, sam
 from attnviz.core.trace.records import Token
 from attnviz.core.trace.trace import Trace
 
-__all__ = [
-    "PATTERNS",
-    "BatteryScores",
-    "BatteryText",
-    "Known",
-    "Pattern",
-    "battery_texts",
-    "closing_to_opening",
-    "is_delimiter",
-    "known_for",
-    "pattern_targets",
-    "score_battery",
-    "score_rows",
-    "stands_out",
-    "usable_rows",
-]
-
 BATTERY_FILE = resources.files("attnviz.core.heads") / "battery.toml"
 
 DELIMITERS = frozenset(".,;:!?")

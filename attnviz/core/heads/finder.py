@@ -11,8 +11,6 @@ from attnviz.core.trace.records import Token
 from attnviz.core.trace.row_picks import as_slice, row_blocks, spaced_rows
 from attnviz.core.trace.trace import Trace
 
-__all__ = ["RESTS", "Alike", "Cell", "drawn_scores", "heads_like", "possible_cells", "resting_keys", "scored_cells"]
-
 Cell = tuple[int, int]  # (query, key)
 
 RESTS = 0.05  # a head that leaves less of its weight to the keys that are compared rests: its pattern there is noise

@@ -19,8 +19,6 @@ from attnviz.core.heads.measures import (
 )
 from attnviz.core.trace.records import Token
 
-__all__ = ["Here", "here"]
-
 STEADY = 0.5  # more than half of the weight, in the mean over rows, is what a head does on this text
 ACTIVE = 0.4  # less is enough where a head has its rare occasion, a token that was there before
 AT_REST = 0.9

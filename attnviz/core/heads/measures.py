@@ -15,24 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.attention.textbook import FloatArray, as_floats
 
-__all__ = [
-    "after_same_token",
-    "attention_entropy",
-    "first_token_weight",
-    "induction_score",
-    "largest_weight",
-    "mass_on",
-    "mean_distance",
-    "mean_over_rows",
-    "next_token_score",
-    "own_token_score",
-    "previous_token_score",
-    "same_token_before",
-    "same_token_score",
-    "shifted",
-    "weight_on",
-]
-
 Rows = NDArray[np.float64]
 Table = NDArray[np.bool_]
 

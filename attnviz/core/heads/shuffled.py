@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from attnviz.core.text.words import merge_words, word_of_tokens, word_spans
 from attnviz.core.trace.trace import Trace
 
-__all__ = ["Followed", "followed", "followed_by_heads", "overlap"]
-
 AT_REST = 0.05  # of a row's weight: a head that gives less than that to words other than the first rests
 
 

@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.attention.textbook import as_floats
 
-__all__ = ["LEAST", "shares_left_out", "worth_a_line"]
-
 LEAST = 0.05  # a weight below it has no line: with many heads the faint ones would cover the rest
 
 

@@ -11,8 +11,6 @@ from attnviz.core.heads.measures import mean_over_rows
 from attnviz.core.trace.row_picks import as_slice, row_blocks, spaced_rows
 from attnviz.core.trace.trace import Trace
 
-__all__ = ["SORTS", "PatternScores", "Sort", "score_pattern", "score_text"]
-
 
 class Sort(NamedTuple):
     """Something to put heads in order by: what it is called, and in one sentence what is measured."""

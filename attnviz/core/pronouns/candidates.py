@@ -12,32 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.pronouns.bootstrap import DRAWS, group_interval
-from attnviz.core.pronouns.items import Item, Problem, Span, read_items
+from attnviz.core.pronouns.items import Item, Span
 from attnviz.core.trace.records import Token
-
-__all__ = [
-    "BASELINES",
-    "Chosen",
-    "Item",
-    "Looks",
-    "Places",
-    "Problem",
-    "Rate",
-    "Ranked",
-    "Scores",
-    "baselines",
-    "candidate_weights",
-    "choose_heads",
-    "find_places",
-    "first_candidate",
-    "halves",
-    "nearest_candidate",
-    "rank_candidates",
-    "read_items",
-    "score",
-    "take",
-    "tokens_of_span",
-]
 
 Float = NDArray[np.float32]
 

@@ -14,18 +14,6 @@ from functools import cache
 from attnviz.core.pronouns.item_templates import read_templates
 from attnviz.core.pronouns.items import LANGUAGES, SHIPPED, Span
 
-__all__ = [
-    "align_words",
-    "changed_words",
-    "find_pronouns",
-    "guess_answer",
-    "language_of",
-    "runs",
-    "split_words",
-    "suggest_candidates",
-    "swap_pronoun",
-]
-
 MOST_CANDIDATES = 6
 WORDS_FILE = SHIPPED / "words.toml"
 

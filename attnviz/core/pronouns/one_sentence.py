@@ -16,8 +16,6 @@ from attnviz.core.trace.records import Token
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 
-__all__ = ["Shares", "all_heads_looks", "clearest", "margins", "row_shares", "word_tokens"]
-
 
 @dataclass(frozen=True)
 class Shares:

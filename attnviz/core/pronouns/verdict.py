@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 
 from attnviz.core.heads.in_words import _percent
 
-__all__ = ["verdict"]
-
 CHANCE = 0.5  # a logit difference below this is as good as none: the likelier of two words has at most 62 % of both
 RARE = 0.001  # the model expects something else altogether where both words are below this
 SMALL = 0.05  # as a share of the logit difference

@@ -17,23 +17,6 @@ from attnviz.core.trace.records import LayerRecord
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 
-__all__ = [
-    "Curves",
-    "Rows",
-    "Scaling",
-    "head_scaling",
-    "kurtosis",
-    "measure_rows",
-    "normal_density",
-    "product_density",
-    "query_gradient",
-    "random_heads",
-    "random_scaling",
-    "row_spread",
-    "scaling_curves",
-    "score_gradient",
-]
-
 NOTHING, TENFOLD = 0.01, 10.0  # gradients of a row, in units of the median with the factor
 N_ROWS = 2048
 _NODES, _SPREAD = 2001, 60.0  # of the integral: exp(-60) of its peak is nothing beside it in float64

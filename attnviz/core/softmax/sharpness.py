@@ -19,21 +19,6 @@ from attnviz.core.trace.row_picks import as_slice, row_blocks, spaced_rows
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 
-__all__ = [
-    "Histogram",
-    "Saturation",
-    "SaturationReport",
-    "Scope",
-    "heads_in_scope",
-    "histogram",
-    "jacobian_norm",
-    "measure_saturation",
-    "row_maxima",
-    "saturated_share",
-    "saturation_report",
-    "weight_counts",
-]
-
 Scope = Literal["head", "layer", "all"]
 Head = tuple[int, int]
 

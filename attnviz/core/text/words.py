@@ -11,18 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from attnviz.core.threads import one_thread
 from attnviz.core.trace.records import Token
 
-__all__ = [
-    "Item",
-    "item_of_tokens",
-    "merge_words",
-    "shuffle_words",
-    "token_items",
-    "weight_on",
-    "word_items",
-    "word_of_tokens",
-    "word_spans",
-]
-
 # Han, Hiragana, Katakana: scripts without spaces, in which a character is about as much as a word
 _CHARACTER = r"\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 _WORDS = {False: re.compile(r"\S+"), True: re.compile(rf"[{_CHARACTER}]|[^\s{_CHARACTER}]+")}

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from attnviz.core.attention.textbook import FloatArray, multi_head_attention
 from attnviz.core.trace.trace import Trace
 
-__all__ = ["Alike", "TokenChange", "change_a_token", "compare_tokens", "heads_that_kept", "row_changes", "same_bits"]
-
 
 @dataclass(frozen=True, eq=False)
 class TokenChange:

@@ -12,8 +12,6 @@ from attnviz.core.trace.maps import Maps
 from attnviz.core.trace.records import Float, Token
 from attnviz.core.trace.switches import Switches
 
-__all__ = ["Head"]
-
 
 @dataclass(frozen=True, eq=False)
 class Head:

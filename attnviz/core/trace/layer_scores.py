@@ -8,8 +8,6 @@ from attnviz.core.threads import one_thread
 from attnviz.core.trace.records import Float, LayerRecord
 from attnviz.core.trace.switches import Switches, allowed_cells
 
-__all__ = ["layer_scores", "layer_weights"]
-
 
 def layer_scores(record: LayerRecord, switches: Switches, layer: int, heads: slice, queries: slice) -> Float:
     """Return (heads, queries, keys) what enters the softmax, -inf where the rule or a forbidden look hides a key.

@@ -16,8 +16,6 @@ from attnviz.core.trace.layer_scores import layer_scores, layer_weights
 from attnviz.core.trace.records import Float, LayerMaps, LayerRecord, ModelInfo, Token
 from attnviz.core.trace.switches import Switches, allowed_cells
 
-__all__ = ["Maps"]
-
 
 @dataclass(frozen=True, eq=False)
 class Maps:

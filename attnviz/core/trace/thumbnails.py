@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from attnviz.core.trace.row_picks import rows_in_work, spaced_rows
 
-__all__ = ["Grid", "pool_tiles", "thumbnail_grid"]
-
 
 @dataclass(frozen=True, eq=False)
 class Grid:

@@ -18,8 +18,6 @@ from attnviz.core.trace.row_picks import as_slice
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.thumbnails import pool_tiles, thumbnail_grid
 
-__all__ = ["Trace"]
-
 THUMBNAIL = 10  # tiles along a side in a notebook: few, so that its file stays small
 MOST_ROWS = 512  # of a text that go into them
 

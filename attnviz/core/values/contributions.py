@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.attention.textbook import as_floats
 
-__all__ = ["contributions", "cosine", "looks_elsewhere", "size_shares"]
-
 Float = NDArray[np.floating[Any]]
 
 

@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from attnviz.core.attention.textbook import as_floats
 from attnviz.core.threads import one_thread
 
-__all__ = ["rollout"]
-
 
 def rollout(layers: Iterable[ArrayLike], *, kept: float = 0.5) -> NDArray[np.float64]:
     """Return how much of each token is traced back to each token of the input, by the weights of all layers alone.

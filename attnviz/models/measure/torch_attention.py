@@ -5,8 +5,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch.nn.functional import scaled_dot_product_attention
 
-__all__ = ["torch_attention"]
-
 
 def torch_attention(
     q: ArrayLike, k: ArrayLike, v: ArrayLike, *, allowed: ArrayLike, scale: float

@@ -14,8 +14,6 @@ from attnviz.models.scratch.activations import Float
 from attnviz.models.scratch.decoder import LAYOUTS, Attention, Model
 from attnviz.models.scratch.residual import NO_HEAD, direct_logits, head_write
 
-__all__ = ["Part", "Write", "last_states", "random_reach", "reach", "read_write"]
-
 N_PARTS = 4  # keys that are named
 N_RANDOM = 100  # random vectors that a head's is compared with
 
