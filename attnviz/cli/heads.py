@@ -12,7 +12,7 @@ from attnviz.cli.texts import File, Text, read_text
 from attnviz.core.heads.at_a_glance import strongest
 from attnviz.core.heads.battery import PATTERNS, BatteryScores, battery_texts, known_for, score_battery
 from attnviz.core.heads.in_words import here as what_it_does
-from attnviz.core.heads.text_scores import SORTS, score_text
+from attnviz.core.heads.scored_text import SORTS, score_text
 from attnviz.core.trace.trace import Trace
 
 

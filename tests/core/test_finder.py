@@ -8,7 +8,7 @@ import pytest
 from attnviz.core.attention.masks import causal_rule, full_mask
 from attnviz.core.heads.at_a_glance import map_change, strongest
 from attnviz.core.heads.finder import RESTS, drawn_scores, heads_like, possible_cells, resting_keys, scored_cells
-from attnviz.core.heads.text_scores import score_pattern
+from attnviz.core.heads.scored_text import score_pattern
 from attnviz.core.trace.records import LayerMaps
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace

@@ -15,7 +15,7 @@ from attnviz.app.shell.address import LANDING
 from attnviz.core.heads.at_a_glance import map_change, strongest
 from attnviz.core.heads.battery import PATTERNS
 from attnviz.core.heads.finder import drawn_scores, heads_like
-from attnviz.core.heads.text_scores import score_pattern
+from attnviz.core.heads.scored_text import score_pattern
 from attnviz.core.trace.switches import Switches
 from tests.ui.conftest import Passes, Visitor, _unpacked
 

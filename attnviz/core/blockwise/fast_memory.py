@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attnviz.core.attention.textbook import FloatArray, attention_scores
+from attnviz.core.attention.checks import FloatArray
+from attnviz.core.attention.textbook import attention_scores
 from attnviz.core.blockwise.online import (
     BlockStep,
     _blocks,

@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from attnviz.core.attention.textbook import (
+from attnviz.core.attention.checks import (
     FloatArray,
     additive_mask,
     as_floats,
-    attention_scores,
-    causal_mask,
     check_mask,
     check_row_maxima,
     check_values,
 )
+from attnviz.core.attention.textbook import attention_scores, causal_mask
 from attnviz.core.threads import one_thread
 
 

@@ -3,7 +3,7 @@
 The measures of single rows are in `measures`, one head in plain words in `in_words`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -179,7 +179,7 @@ def map_change(
     return change
 
 
-def strongest(values: ArrayLike, layers: tuple[int, ...], n: int = 10) -> list[tuple[int, int, float]]:
+def strongest(values: ArrayLike, layers: Sequence[int], n: int = 10) -> list[tuple[int, int, float]]:
     """Return the n heads with the largest values, as (layer, head, value), largest first; NaN is left out.
 
     Args:

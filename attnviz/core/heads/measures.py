@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.core.attention.textbook import FloatArray, as_floats
+from attnviz.core.attention.checks import FloatArray, as_floats
 
 Rows = NDArray[np.float64]
 Table = NDArray[np.bool_]

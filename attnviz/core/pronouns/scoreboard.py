@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.pronouns.bootstrap import DRAWS
-from attnviz.core.pronouns.candidates import Chosen, Looks, Rate, Scores, choose_heads, score, take
+from attnviz.core.pronouns.head_scores import Chosen, Looks, Rate, Scores, choose_heads, score, take
 from attnviz.core.pronouns.items import SHIPPED
 
 SCORES_FILE = SHIPPED / "scores.json"

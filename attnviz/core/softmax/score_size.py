@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.core.attention.textbook import FloatArray, as_floats, attention_scores, softmax
+from attnviz.core.attention.checks import FloatArray, as_floats
+from attnviz.core.attention.textbook import attention_scores, softmax
 from attnviz.core.threads import one_thread
 from attnviz.core.trace.records import LayerRecord
 from attnviz.core.trace.switches import Switches

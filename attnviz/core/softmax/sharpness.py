@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.core.attention.textbook import as_floats
+from attnviz.core.attention.checks import as_floats
 from attnviz.core.trace.records import LayerMaps
 from attnviz.core.trace.row_picks import as_slice, row_blocks, spaced_rows
 from attnviz.core.trace.switches import Switches
@@ -231,25 +231,6 @@ def measure_saturation(
     maxima, at_rest, norms = (np.concatenate(parts) for parts in zip(*kept, strict=True))
     found = Histogram(np.linspace(0, 1, bins + 1), counts, n_broken_cells)
     return Saturation(found, n_single, maxima, at_rest, norms, n_broken, len(queries), len(rows))
-
-
-def weight_counts(
-    trace: Trace,
-    heads: Sequence[Head],
-    *,
-    switches: Switches | None = None,
-    part: str | None = None,
-    bins: int = BINS,
-    single_keys: bool = True,
-    max_rows: int = MAX_ROWS,
-) -> Histogram:
-    """Count the attention weights of all allowed cells in equal bins from 0 to 1; arguments as `measure_saturation`.
-
-    A causal map of 13 tokens has 91 allowed cells a head, 90 without the first row's only one.
-    """
-    return measure_saturation(
-        trace, heads, switches=switches, part=part, bins=bins, single_keys=single_keys, max_rows=max_rows
-    ).weights
 
 
 def row_maxima(weights: ArrayLike, allowed: ArrayLike | None = None) -> NDArray[np.float64]:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.core.attention.textbook import FloatArray, multi_head_attention
+from attnviz.core.attention.checks import FloatArray
+from attnviz.core.attention.textbook import multi_head_attention
 from attnviz.core.trace.trace import Trace
 
 

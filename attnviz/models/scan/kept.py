@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attnviz.core.pronouns.candidates import Looks
+from attnviz.core.pronouns.head_scores import Looks
 from attnviz.core.pronouns.items import Item
 from attnviz.core.trace.records import ModelInfo
 from attnviz.models.load.stored import cache_folder

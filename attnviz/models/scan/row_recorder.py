@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from attnviz.core.pronouns.candidates import Places
+from attnviz.core.pronouns.token_places import Places
 from attnviz.models.listen.capture import Recorder, Wires, check_extras, is_causal
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnviz.core.pronouns.candidates import Looks, Places, candidate_weights, find_places
+from attnviz.core.pronouns.head_scores import Looks
 from attnviz.core.pronouns.items import Item
+from attnviz.core.pronouns.token_places import Places, candidate_weights, find_places
 from attnviz.core.trace.records import Token
 from attnviz.models.engine import Engine
 from attnviz.models.listen.torch_engine import TorchEngine

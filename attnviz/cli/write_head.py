@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 import attnviz
-from attnviz.cli.picture import head_figure, image, page
+from attnviz.cli.head_picture import head_figure, image, page
 from attnviz.cli.shared import Model, check_writable, load_engine, out, plain_errors, write_file
 from attnviz.cli.texts import File, Text, read_text
 from attnviz.core.export.head_files import head_csv, head_json, head_npz, head_numbers, script
