@@ -89,8 +89,6 @@ def test_weights_next_to_an_edge_go_to_their_own_side():
     weights = np.array([[[0.7, 0.3], [0.1, 0.9]]], np.float32)  # 0.7 in float32 is below 7/10, and so on
     trace = made_trace({0: LayerMaps(weights, full_mask(2, 2))})
     assert_counts(measure_saturation(trace, [(0, 0)], bins=10).weights, weights)
-        measure_saturation(made_trace({0: LayerMaps(weights, full_mask(2, 2))}), [(0, 0)], bins=10).weights, weights
-    )
 
 
 def test_weight_counts_of_some_heads_with_a_look_forbidden():
