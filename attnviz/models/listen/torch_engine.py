@@ -12,11 +12,12 @@ from attnviz.core.trace.switches import Switches
 from attnviz.models.engine import Engine, OnLayer, Records
 from attnviz.models.generate import end_ids
 from attnviz.models.listen.capture import Recorder, recording
-from attnviz.models.listen.probe import one_line, own_maps
+from attnviz.models.listen.probe import own_maps
 from attnviz.models.listen.store import Store
 from attnviz.models.listen.torch_cache import TorchRun
 from attnviz.models.listen.wiring import Wiring
 from attnviz.models.load.building import passing
+from attnviz.models.texts import first_line
 from attnviz.models.tokens import label_of, tokenize
 
 MAPS_LIMIT = 512  # tokens, for models that can only give all their finished maps at once
@@ -76,7 +77,7 @@ class TorchEngine(Engine):
             if error in raised:
                 raise
             what = f"{self.info.title} can't run over these {len(tokens)} tokens"
-            raise ValueError(f"{what}: {one_line(error)}") from error
+            raise ValueError(f"{what}: {first_line(error)}") from error
 
     def _runner(self, switches: Switches, *, cache: bool) -> TorchRun:
         if cache and self.wiring.uncached:

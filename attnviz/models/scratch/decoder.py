@@ -16,7 +16,7 @@ from attnviz.core.attention.masks import Mask, causal_rule, full_mask
 from attnviz.core.attention.rotary import rotary, rotate
 from attnviz.core.attention.textbook import merge_heads, repeat_kv, scaled_dot_product_attention
 from attnviz.core.trace.records import LayerRecord
-from attnviz.core.trace.switches import Switches, allowed_cells
+from attnviz.core.trace.switches import Switches, allowed_table
 from attnviz.models.scratch.activations import ACTIVATIONS, Float, silu
 
 Attend: TypeAlias = Callable[[Float, Float, Float, float], Float]
@@ -237,14 +237,8 @@ class Attention:
 
     def _mask(self, layer: int, n_heads: int, rows: NDArray[np.int64]) -> Float:
         """Return (1 or heads, rows, seen): 0 where allowed, else -inf, without the keys behind all that a row sees."""
-        some_heads = any(number in (None, layer) and head is not None for number, head, *_ in self.switches.forbid)
         keys = np.arange(self.mask.n_keys)
-        cells = np.stack(
-            [
-                allowed_cells(self.mask, self.switches, layer, head, rows, keys)
-                for head in range(n_heads if some_heads else 1)
-            ]
-        )  # (1 or heads, rows, keys)
+        cells = allowed_table(self.mask, self.switches, layer, range(n_heads), rows, keys)  # (1 or heads, rows, keys)
         n_seen = np.flatnonzero(cells.any(axis=(0, 1)))[-1] + 1
         return np.where(cells[..., :n_seen], np.float32(0), np.float32(-np.inf))
 
