@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from attnviz.core.attention.masks import causal_rule
 from attnviz.core.heads.at_a_glance import strongest
-from attnviz.core.pronouns.mentions import split_words
 from attnviz.core.pronouns.one_sentence import Shares, all_heads_looks, margins, row_shares, word_tokens
+from attnviz.core.text.words import split_words
 from attnviz.core.trace.records import Token
 from tests.core.made_traces import made_layer, made_tokens, made_trace, random_trace
 

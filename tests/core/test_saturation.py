@@ -9,16 +9,8 @@ from hypothesis.extra import numpy as hnp
 
 from attnviz.core.attention.masks import causal_rule, full_mask
 from attnviz.core.softmax import sharpness as saturation
-from attnviz.core.softmax.sharpness import (
-    Histogram,
-    heads_in_scope,
-    histogram,
-    jacobian_norm,
-    measure_saturation,
-    row_maxima,
-    saturated_share,
-    saturation_report,
-)
+from attnviz.core.softmax.row_sharpness import Histogram, histogram, jacobian_norm, row_maxima, saturated_share
+from attnviz.core.softmax.sharpness import heads_in_scope, measure_saturation, saturation_report
 from attnviz.core.trace.records import LayerMaps, LayerRecord
 from attnviz.core.trace.switches import Switches
 from tests.core.made_traces import made_layer, made_tokens, made_trace, random_trace, random_weights

@@ -30,11 +30,11 @@ def as_floats(x: ArrayLike, name: str, axes: str = "") -> FloatArray:
 
 def check_values(q: ArrayLike, k: ArrayLike, v: ArrayLike) -> FloatArray:
     """Return v as floats, or raise ValueError: not one value for each key, or leading axes that don't broadcast."""
-    q, k = _check_q_and_k(q, k)
+    q, k = check_q_and_k(q, k)
     v = as_floats(v, "v", "(..., keys, d_value)")
     if v.shape[-2] != k.shape[-2]:
         raise ValueError(f"expected one value for each key: {k.shape[-2]} keys, got {v.shape[-2]} values")
-    _check_broadcast(q=q, k=k, v=v)
+    check_broadcast(q=q, k=k, v=v)
     return v
 
 
@@ -61,7 +61,8 @@ def check_row_maxima(highest: FloatArray) -> None:
         raise ValueError(f"expected scores that are finite or -inf (forbidden), got {worst}")
 
 
-def _check_floating(dtype: DTypeLike) -> None:
+def check_floating(dtype: DTypeLike) -> None:
+    """Raise ValueError unless it is a floating-point type, which can hold -inf."""
     try:
         kind: Any = np.dtype(dtype)
     except TypeError:  # not a dtype at all
@@ -70,16 +71,16 @@ def _check_floating(dtype: DTypeLike) -> None:
         raise ValueError(f"expected a floating-point dtype, which can hold -inf, got {kind}")
 
 
-def _check_q_and_k(q: ArrayLike, k: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def check_q_and_k(q: ArrayLike, k: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return q and k as floats whose shapes fit each other."""
     q, k = as_floats(q, "q", "(..., queries, d_head)"), as_floats(k, "k", "(..., keys, d_head)")
     if q.shape[-1] != k.shape[-1] or q.shape[-1] == 0:
         raise ValueError(f"expected q and k with the same d_head of at least 1, got {q.shape[-1]} and {k.shape[-1]}")
-    _check_broadcast(q=q, k=k)
+    check_broadcast(q=q, k=k)
     return q, k
 
 
-def _check_broadcast(**arrays: FloatArray) -> None:
+def check_broadcast(**arrays: FloatArray) -> None:
     """Stop when the leading axes, all but the last two, don't broadcast."""
     leading = {name: array.shape[:-2] for name, array in arrays.items()}
     try:
@@ -88,7 +89,7 @@ def _check_broadcast(**arrays: FloatArray) -> None:
         raise ValueError(f"expected leading axes (before the last two) that broadcast, got {leading}") from None
 
 
-def _check_projections(x: ArrayLike, *weights: ArrayLike) -> tuple[FloatArray, ...]:
+def check_projections(x: ArrayLike, *weights: ArrayLike) -> tuple[FloatArray, ...]:
     """Return x and w_q, w_k, w_v, w_o as floats whose shapes fit each other."""
     x = as_floats(x, "x", "(..., tokens, d_model)")
     w_q, w_k, w_v, w_o = (as_floats(w, f"w_{letter}") for letter, w in zip("qkvo", weights, strict=True))

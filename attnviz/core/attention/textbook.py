@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, DTypeLike
 from attnviz.core.arguments import number, truth, whole
 from attnviz.core.attention.checks import (
     FloatArray,
-    _check_floating,
-    _check_projections,
-    _check_q_and_k,
     additive_mask,
     as_floats,
+    check_floating,
     check_mask,
+    check_projections,
+    check_q_and_k,
     check_row_maxima,
     check_values,
 )
@@ -84,7 +84,7 @@ def causal_mask(
     n_keys = n_queries if n_keys is None else whole("n_keys", n_keys, least=0)
     if offset is None and n_queries > n_keys:
         raise ValueError(f"the queries are the last of the keys: expected at most {n_keys} queries, got {n_queries}")
-    _check_floating(dtype)
+    check_floating(dtype)
     offset = n_keys - n_queries if offset is None else whole("offset", offset)
     query, key = np.arange(n_queries)[:, None], np.arange(n_keys)  # (queries, 1), (keys,)
     mask = np.zeros((n_queries, n_keys), dtype)  # (queries, keys)
@@ -115,7 +115,7 @@ def attention_scores(
     >>> attention_scores([[2.0, 0.0]], [[3.0, 1.0], [0.0, 5.0]], scale=0.5).tolist()
     [[3.0, 0.0]]
     """
-    q, k = _check_q_and_k(q, k)
+    q, k = check_q_and_k(q, k)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else number("scale", scale)
     scores = (q @ k.swapaxes(-1, -2)) * scale  # (..., queries, d_head) @ (..., d_head, keys) -> (..., queries, keys)
     if truth("causal", causal):
@@ -197,7 +197,7 @@ def multi_head_attention(
     >>> output.shape, weights.shape, weights[0, 1].tolist()
     ((5, 8), (2, 5, 5), [0.5, 0.5, 0.0, 0.0, 0.0])
     """
-    x, w_q, w_k, w_v, w_o = _check_projections(x, w_q, w_k, w_v, w_o)
+    x, w_q, w_k, w_v, w_o = check_projections(x, w_q, w_k, w_v, w_o)
     q = split_heads(x @ w_q, n_heads)  # (..., heads, tokens, d_head)
     k = split_heads(x @ w_k, n_heads)
     v = split_heads(x @ w_v, n_heads)
@@ -242,7 +242,7 @@ def attention_step(
     >>> output.shape, weights.tolist(), cache_k.shape
     ((1, 8), [[[1.0]], [[1.0]]], (2, 1, 4))
     """
-    x_new, w_q, w_k, w_v, w_o = _check_projections(x_new, w_q, w_k, w_v, w_o)
+    x_new, w_q, w_k, w_v, w_o = check_projections(x_new, w_q, w_k, w_v, w_o)
     q = split_heads(x_new @ w_q, n_heads)  # (..., heads, new, d_head)
     cache_k = _grow(cache_k, split_heads(x_new @ w_k, n_heads), "cache_k")  # (..., heads, past + new, d_head)
     cache_v = _grow(cache_v, split_heads(x_new @ w_v, n_heads), "cache_v")

@@ -21,26 +21,6 @@ Table = NDArray[np.bool_]
 ROW_SUM_SLACK = 0.01  # rows of models in half precision add up to as much as 1.002
 
 
-def mean_over_rows(values: ArrayLike) -> tuple[Rows, NDArray[np.int64]]:
-    """Return the mean of a measure over the rows that count, and how many they are.
-
-    Args:
-        values: (..., queries), NaN for a row that doesn't count.
-
-    Returns:
-        Means (...), NaN where no row counts, and numbers of rows (...).
-
-    >>> mean, n = mean_over_rows([[np.nan, 0.2, 0.4]])
-    >>> mean.round(3).tolist(), n.tolist()
-    ([0.3], [2])
-    """
-    values = np.asarray(values, np.float64)
-    counts = ~np.isnan(values)  # (..., queries)
-    n = np.asarray(counts.sum(axis=-1))
-    total = np.where(counts, values, 0.0).sum(axis=-1)
-    return np.asarray(np.where(n > 0, total / np.maximum(n, 1), np.nan)), n
-
-
 def attention_entropy(weights: ArrayLike, allowed: ArrayLike) -> Rows:
     """Return how evenly each query spreads its weight over the keys it may see, from 0 to 1.
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.pronouns.items import Span
 from attnviz.core.pronouns.token_places import candidate_weights
+from attnviz.core.trace.blocks import table_of_heads
 from attnviz.core.trace.records import Token
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
@@ -75,11 +76,9 @@ def all_heads_looks(
     Returns:
         (layers, heads, groups), sums of weights; NaN where a layer has fewer heads.
     """
-    layers = trace.layers_of(part)
-    n_heads = max(trace.heads(layer, part=part) for layer in layers)
-    found = np.full((len(layers), n_heads, len(groups)), np.nan)
+    found = table_of_heads(trace, part, len(groups))
     row_of_query = slice(query, query + 1)
-    for row, layer in enumerate(layers):
+    for row, layer in enumerate(trace.layers_of(part)):
         weights = trace.layer_weights(layer, part=part, queries=row_of_query, switches=switches)[:, 0]  # (heads, keys)
         found[row, : len(weights)] = candidate_weights(weights, groups)
     return found
