@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
+Matrices = tuple[Float, Float, Float, Float]
 
 
 def random_qkv(*sizes: int, seed: int = 0) -> tuple[Float, Float, Float]:
@@ -28,7 +29,7 @@ def random_qkv(*sizes: int, seed: int = 0) -> tuple[Float, Float, Float]:
 
 def random_layer(
     n_tokens: int, d_model: int, random: np.random.Generator
-) -> tuple[Float, tuple[Float, Float, Float, Float]]:
+) -> tuple[Float, Matrices]:
     """Return x (tokens, d_model) of variance 1, and w_q, w_k, w_v and w_o (d_model, d_model).
 
     The matrices have variance 1 / d_model, so that every component of q, k and v has variance 1 as x has.
