@@ -42,6 +42,7 @@ class Piece:
 
 
 def backend_of(tokenizer: Any) -> Any:
+    """Return what does the work in a fast tokenizer, or raise ValueError: it isn't one."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise ValueError(
@@ -52,6 +53,7 @@ def backend_of(tokenizer: Any) -> Any:
 
 
 def spelling_of(tokenizer: Any) -> Spelling:
+    """Return how a tokenizer writes its pieces."""
     backend = backend_of(tokenizer)
     model = backend.model
     # Without a decoder nothing says how to read the pieces, so look at how the text was written into them.
@@ -100,6 +102,7 @@ def _space_sign(step: dict[str, Any]) -> str:
 
 
 def read_pieces(tokenizer: Any, ids: Sequence[int]) -> list[Piece]:
+    """Return what each of these ids stands for."""
     backend = backend_of(tokenizer)
     spelling = spelling_of(tokenizer)
     special_ids = set(tokenizer.all_special_ids)

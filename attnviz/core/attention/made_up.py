@@ -27,9 +27,7 @@ def random_qkv(*sizes: int, seed: int = 0) -> tuple[Float, Float, Float]:
     return q, k, v
 
 
-def random_layer(
-    n_tokens: int, d_model: int, random: np.random.Generator
-) -> tuple[Float, Matrices]:
+def random_layer(n_tokens: int, d_model: int, random: np.random.Generator) -> tuple[Float, Matrices]:
     """Return x (tokens, d_model) of variance 1, and w_q, w_k, w_v and w_o (d_model, d_model).
 
     The matrices have variance 1 / d_model, so that every component of q, k and v has variance 1 as x has.

@@ -190,7 +190,7 @@ def _maps_of(maps: tuple[torch.Tensor | None, ...], part: str, inputs: Mapping[s
 
 def _seen(weights: np.ndarray) -> Mask:
     """Return the rule that finished maps show: a cell is forbidden if it is exactly 0 in every head."""
-    return mask_from_table((weights > 0).any(axis=0))
+    return mask_from_table(np.any(weights > 0, axis=0))
 
 
 def name_parts(by_part: dict[str, dict[int, Any]]) -> dict[str, dict[int, Any]]:

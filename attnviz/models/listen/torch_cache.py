@@ -166,7 +166,7 @@ def from_token(switches: Switches, n_past: int) -> Switches:
     [(0, 0, 1, 2)]
     """
     forbid = {(layer, head, query - n_past, key) for layer, head, query, key in switches.forbid if query >= n_past}
-    return replace(switches, causal=switches.causal if n_past == 0 else None, forbid=forbid)
+    return replace(switches, causal=switches.causal if n_past == 0 else None, forbid=frozenset(forbid))
 
 
 def _copied(tensor: torch.Tensor) -> np.ndarray:

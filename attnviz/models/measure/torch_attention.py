@@ -15,7 +15,8 @@ def torch_attention(
 
     Args:
         q: (queries, d_head), float32 or float64.
-        k: (keys, d_head), v: (keys, d_value), of the same type.
+        k: (keys, d_head), of the same type.
+        v: (keys, d_value), of the same type.
         allowed: (queries, keys) bool, where a query may look.
         scale: the factor in front of q k^T.
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -53,7 +54,7 @@ def write(file: Path, numbers: Sequence[int], looks: Looks, skipped: Sequence[tu
         looks: what was measured.
         skipped: (id, reason) of the other items, in order.
     """
-    content = {
+    content: dict[str, Any] = {
         "numbers": np.array(numbers, np.int64),
         "layers": np.array(looks.layers, np.int64),
         "both": np.stack([looks.answer, looks.distractor]),  # (2, items, layers, heads)

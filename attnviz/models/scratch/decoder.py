@@ -7,7 +7,7 @@ Axes: tokens, d_model between the layers; heads, tokens, d_head inside attention
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from attnviz.models.scratch.activations import ACTIVATIONS, Float, silu
 
 Attend: TypeAlias = Callable[[Float, Float, Float, float], Float]
 Keep: TypeAlias = Callable[[Float], object]
+Some: TypeAlias = Any  # what only some layouts have, None in the others: each layout below knows which it has
 
 QUERY_BLOCK = 64  # queries that attend at a time, so that no more than (heads, 64, keys) weights are held at once
 CACHE_SIZED = 2**16  # numbers that are bent at a time, 256 KB
@@ -80,11 +81,11 @@ class Model:
     words: Float
     layers: tuple[Layer, ...]
     norm: Norm
-    positions: Float | None = None
-    token_type: Float | None = None
-    theta: float | None = None
+    positions: Some = None
+    token_type: Some = None
+    theta: Some = None
     activation: str = "silu"
-    head: Float | None = None
+    head: Some = None
 
     @property
     def d_head(self) -> int:
@@ -97,7 +98,7 @@ def run(
     ids: list[int],
     switches: Switches | None = None,
     on_layer: Callable[[int], None] | None = None,
-) -> tuple[list[LayerRecord], Float | None]:
+) -> tuple[list[LayerRecord], Some]:
     """Run a model over a text once.
 
     Args:

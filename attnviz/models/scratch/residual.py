@@ -96,7 +96,8 @@ def head_write(model: Model, layer: int, head: int, found: ArrayLike) -> Float:
 
     Args:
         model: its weights.
-        layer, head: which head; the bias of W_O, if there is one, belongs to no head and is left out.
+        layer: number of its layer.
+        head: its number; the bias of W_O, if there is one, belongs to no head and is left out.
         found: (..., d_head), weights times values.
 
     Returns:

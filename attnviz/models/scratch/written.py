@@ -80,7 +80,8 @@ def read_write(
 
     Args:
         model: its weights.
-        layer, head: which head.
+        layer: number of its layer.
+        head: its number.
         weights: (keys,) of the query.
         values: (keys, d_head).
         last: (d_model,) the query's row of `last_states`.
