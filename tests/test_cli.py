@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import attnviz
 from attnviz.cli import app
-from attnviz.core.pronouns.candidates import score
+from attnviz.core.pronouns.head_scores import score
 from attnviz.core.pronouns.items import SHIPPED, item_line, read_items
 from attnviz.core.pronouns.scoreboard import CSV_COLUMNS, SCORES_FILE, read_boards
 from attnviz.models.scan.sentences import scan

@@ -12,7 +12,8 @@ import pytest
 import typer
 
 import attnviz
-from attnviz.app.talk.deck import Scene, shipped_decks
+from attnviz.app.show.deck import Scene
+from attnviz.app.talk.shipped import shipped_decks
 from attnviz.cli import app
 from attnviz.core.export.head_files import file_name, head_csv, head_json, head_npz, head_numbers, script
 from attnviz.core.export.table_files import table_csv, table_json, table_npz

@@ -8,7 +8,7 @@ import os
 
 import typer
 
-from attnviz.cli import heads, heatmap, models, pronouns, start
+from attnviz.cli import heads, models, pronouns, start, write_head
 
 app = typer.Typer(
     help="See what attention does in language models.",
@@ -30,7 +30,7 @@ def _commands() -> None:
 
 app.command("app")(start.start)
 app.command()(models.models)
-app.command()(heatmap.heatmap)
+app.command()(write_head.heatmap)
 app.command()(heads.heads)
 app.command()(pronouns.scan)
 app.command("make-items")(pronouns.make_items)

@@ -10,9 +10,10 @@ from rich.markup import escape
 from attnviz.cli.shared import Model, load_engine, out, plain_errors, progress_bar, word_table
 from attnviz.cli.texts import File, Text, read_text
 from attnviz.core.heads.at_a_glance import strongest
-from attnviz.core.heads.battery import PATTERNS, BatteryScores, battery_texts, known_for, score_battery
+from attnviz.core.heads.battery import BatteryScores, battery_texts, known_for, score_battery
 from attnviz.core.heads.in_words import here as what_it_does
-from attnviz.core.heads.text_scores import SORTS, score_text
+from attnviz.core.heads.patterns import PATTERNS
+from attnviz.core.heads.scored_text import SORTS, score_text
 from attnviz.core.trace.trace import Trace
 
 
@@ -80,14 +81,15 @@ def _say(
     table = word_table(f"{trace.model.title}: {SORTS[sort].title}", *columns)
     layers = trace.layers_of(part)
     queries, keys = trace.tokens_of(part)
-    for layer, head in best:
-        cells = [f"L{layer} H{head}", _number(scores[layers.index(layer), head])]
+    for layer, number in best:
+        head = trace.head(layer, number, part=part)
+        cells = [head.name, _number(scores[layers.index(layer), number])]
         if battery is not None:
-            found = battery.scores[:, battery.layers.index(layer), head]
+            found = battery.scores[:, battery.layers.index(layer), number]
             cells += [_number(found[battery.patterns.index(sort)])] if tested else []
-            cells += [", ".join(f"{k.title} {k.score:.2f}" for k in known_for(battery, layer, head)) or "nothing"]
-        asked = trace.weights(layer, head, part=part), trace.allowed(layer, head, part=part)
-        cells += [what_it_does(*asked, keys, query_tokens=None if part != "cross" else queries).sentence]
+            cells += [", ".join(f"{k.title} {k.score:.2f}" for k in known_for(battery, layer, number)) or "nothing"]
+        others = queries if part == "cross" else None
+        cells += [what_it_does(head.weights, head.allowed, keys, query_tokens=others).sentence]
         table.add_row(*map(escape, cells))
     out.print(table)
     out.print(escape(SORTS[sort].explanation), soft_wrap=True)

@@ -20,7 +20,7 @@ from attnviz.cli.shared import (
     progress_bar,
     write_file,
 )
-from attnviz.core.pronouns.candidates import Chosen, Rate
+from attnviz.core.pronouns.head_scores import Chosen, Rate
 from attnviz.core.pronouns.item_templates import items_text
 from attnviz.core.pronouns.items import LANGUAGES, SHIPPED, Item, Problem, read_items
 from attnviz.core.pronouns.scoreboard import SCORES_FILE, Board, boards_text, csv_text

@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["function", "got", "instance", "number", "one_of", "text", "tile", "truth", "whole"]
-
 T = TypeVar("T")
 
 _MOST_LETTERS = 80  # of what came, in a message

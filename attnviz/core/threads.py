@@ -15,8 +15,6 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["half_the_cores", "one_thread"]
-
 
 @contextmanager
 def one_thread() -> Iterator[None]:

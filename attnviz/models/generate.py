@@ -195,7 +195,7 @@ class Writer:
 
 def up_to(switches: Switches, n_tokens: int) -> Switches:
     """Return the switches without the forbidden looks from or at tokens that aren't there yet."""
-    return replace(switches, forbid={look for look in switches.forbid if max(look[2:]) < n_tokens})
+    return replace(switches, forbid=frozenset(look for look in switches.forbid if max(look[2:]) < n_tokens))
 
 
 def _check_forbid(switches: Switches, info: ModelInfo, n_tokens: int) -> None:

@@ -37,11 +37,11 @@ def cut(tokens: tuple[Token, ...], limit: int) -> tuple[tuple[Token, ...], int]:
     return tuple(replace(token, index=i) for i, token in enumerate(kept)), len(tokens) - limit
 
 
-def first_line(error: BaseException) -> str:
-    """Return what an error says in one line of at most 200 letters.
+def first_line(error: BaseException | None) -> str:
+    r"""Return what an error says in one line of at most 200 letters, or what kind of error it is.
 
-    >>> first_line(ValueError("too large\\nsee the manual"))
-    'too large'
+    >>> first_line(ValueError("too large\nsee the manual")), first_line(KeyError())
+    ('too large', 'KeyError')
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[0] if lines else type(error).__name__)[:200]

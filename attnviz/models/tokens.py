@@ -6,26 +6,20 @@ for bytes that make none. How a tokenizer spells is read from its parts, never g
 of its own: it is handed a tokenizer of transformers that is backed by `tokenizers`.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attnviz.core.text.visible import as_bytes, visible
 from attnviz.core.trace.records import Token
+from attnviz.models.pieces import EMPTY, Piece, backend_of, read_pieces, spelling_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-__all__ = ["describe_tokenizer", "label_of", "label_tokens", "settle_spans", "tokenize"]
-
 Span = tuple[int, int]
 Touched = tuple[str, int, int, int]  # a character, the first and last of its bytes that a piece has, how many it has
-
-_EMPTY = "‹empty›"  # no label is ever blank
-_BYTE_PIECE = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 
 def tokenize(tokenizer: "PreTrainedTokenizerBase", text: str, *, add_special_tokens: bool = True) -> tuple[Token, ...]:
@@ -45,7 +39,7 @@ def tokenize(tokenizer: "PreTrainedTokenizerBase", text: str, *, add_special_tok
         ValueError: the text is no string or holds half a character; the tokenizer isn't a fast one.
     """
     _check_text(text)
-    _backend(tokenizer)
+    backend_of(tokenizer)
     encoding = tokenizer(
         text,
         add_special_tokens=add_special_tokens,
@@ -56,7 +50,7 @@ def tokenize(tokenizer: "PreTrainedTokenizerBase", text: str, *, add_special_tok
         verbose=False,  # no remark on the length: the caller knows the model's limit and says it better
     )
     ids: list[int] = encoding["input_ids"]
-    pieces = _read_pieces(tokenizer, ids)
+    pieces = read_pieces(tokenizer, ids)
     added = [bool(mark) for mark in encoding["special_tokens_mask"]]
     spans = settle_spans(text, [piece.content for piece in pieces], encoding["offset_mapping"], added)
     return tuple(
@@ -81,7 +75,7 @@ def label_tokens(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> li
     Raises:
         ValueError: the tokenizer isn't a fast one.
     """
-    return _labels_of_pieces(_read_pieces(tokenizer, ids))
+    return _labels_of_pieces(read_pieces(tokenizer, ids))
 
 
 def label_of(tokenizer: "PreTrainedTokenizerBase", id: int) -> str:
@@ -106,7 +100,7 @@ def describe_tokenizer(tokenizer: "PreTrainedTokenizerBase") -> str:
     Raises:
         ValueError: the tokenizer isn't a fast one.
     """
-    spelling = _spelling(tokenizer)
+    spelling = spelling_of(tokenizer)
     kind = f"byte-level {spelling.algorithm}" if spelling.byte_level else spelling.algorithm
     extras = [f"{spelling.space} for spaces"] if spelling.space else []
     extras += ["byte fallback"] if spelling.byte_fallback else []
@@ -151,166 +145,17 @@ def settle_spans(text: str, contents: Sequence[bytes], offsets: Sequence[Span], 
     return _share_out(text, contents, spans)
 
 
-# How a tokenizer spells
-
-
-@dataclass(frozen=True)
-class _Spelling:
-    """How a vocabulary writes its pieces; an empty string means that there is no such sign."""
-
-    algorithm: str  # BPE, WordPiece, Unigram or WordLevel
-    byte_level: bool  # one letter for each byte, as GPT-2 does
-    byte_fallback: bool  # <0xE6> for the bytes of characters without an entry
-    space: str  # ▁
-    prefix: str  # ## before a piece that goes on with a word
-    suffix: str  # </w> after a piece that ends a word
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """One token as its vocabulary has it.
-
-    Attributes:
-        content: the bytes it stands for.
-        label: what to call it when its neighbours have no say in that, else None.
-        special: True if it has a meaning of its own.
-    """
-
-    content: bytes
-    label: str | None = None
-    special: bool = False
-
-
-def _backend(tokenizer: Any) -> Any:
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None:
-        raise ValueError(
-            f"expected a fast tokenizer (one that AutoTokenizer.from_pretrained gives when the model has a "
-            f"tokenizer.json), got {type(tokenizer).__name__}, which can't say where in the text its tokens are"
-        )
-    return backend
-
-
-def _spelling(tokenizer: Any) -> _Spelling:
-    backend = _backend(tokenizer)
-    model = backend.model
-    # Without a decoder nothing says how to read the pieces, so look at how the text was written into them.
-    steps = _steps(backend.decoder) or [*_steps(backend.pre_tokenizer), *_steps(backend.normalizer)]
-    types = {step["type"] for step in steps}
-    suffixes = [step["suffix"] for step in steps if step["type"] == "BPEDecoder"]
-    return _Spelling(
-        algorithm=type(model).__name__,
-        byte_level="ByteLevel" in types,
-        byte_fallback="ByteFallback" in types or _falls_back_to_bytes(backend),
-        space=next(filter(None, map(_space_sign, steps)), ""),
-        prefix=getattr(model, "continuing_subword_prefix", None) or "",
-        suffix=getattr(model, "end_of_word_suffix", None) or next(iter(suffixes), ""),
-    )
-
-
-def _falls_back_to_bytes(backend: Any) -> bool:
-    if type(backend.model).__name__ == "Unigram":  # tokenizers 0.23 doesn't tell: look for the entries that it needs
-        return all(backend.token_to_id(piece) is not None for piece in ("<0x00>", "<0xFF>"))
-    return bool(getattr(backend.model, "byte_fallback", False))
-
-
-def _steps(part: Any) -> list[dict[str, Any]]:
-    """Return the settings of each step of a decoder, pre-tokenizer or normalizer."""
-
-    def flatten(state: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        if state["type"] == "Sequence":
-            inner = next(value for value in state.values() if isinstance(value, list))
-            for step in inner:
-                yield from flatten(step)
-        else:
-            yield state
-
-    # The part alone: the JSON of the whole tokenizer has the vocabulary in it, some megabytes.
-    return [] if part is None else list(flatten(json.loads(part.__getstate__())))
-
-
-def _space_sign(step: dict[str, Any]) -> str:
-    """Return the sign that a step writes for a space or reads as one, or an empty string."""
-    if step["type"] == "Metaspace":
-        return step["replacement"]
-    if step["type"] == "Replace":
-        pair = {step["content"], step["pattern"].get("String", "")}
-        return next(iter(pair - {" "}), "") if " " in pair and len(pair) == 2 else ""
-    return ""
-
-
-def _read_pieces(tokenizer: Any, ids: Sequence[int]) -> list[_Piece]:
-    backend = _backend(tokenizer)
-    spelling = _spelling(tokenizer)
-    special_ids = set(tokenizer.all_special_ids)
-    added = backend.get_added_tokens_decoder()
-
-    def read(id_: int) -> _Piece:
-        entry = backend.id_to_token(id_) if 0 <= id_ < 2**32 else None
-        if entry is None:
-            return _Piece(b"", f"‹id {id_}›")
-        if id_ in special_ids or (id_ in added and added[id_].special):
-            return _Piece(entry.encode(), _own_text(entry), special=True)
-        if id_ in added:  # stored as the plain text that it is, not in the vocabulary's spelling
-            words = _read_spaces(spelling, entry)
-            return _Piece(words.encode(), visible(words) or _EMPTY)
-        return _read_entry(spelling, entry)
-
-    return [read(int(id_)) for id_ in ids]
-
-
-def _read_entry(spelling: _Spelling, entry: str) -> _Piece:
-    """Read an ordinary entry of the vocabulary."""
-    if spelling.prefix and entry.startswith(spelling.prefix):
-        rest = entry.removeprefix(spelling.prefix)
-        return _Piece(rest.encode(), spelling.prefix + visible(rest))
-    ends_word = bool(spelling.suffix) and entry.endswith(spelling.suffix)
-    if ends_word:
-        entry = entry.removesuffix(spelling.suffix)
-    if spelling.byte_level:
-        content = bytes(_BYTES[char] for char in entry) if _BYTES.keys() >= set(entry) else entry.encode()
-    elif spelling.byte_fallback and (match := _BYTE_PIECE.fullmatch(entry)):
-        content = bytes.fromhex(match[1])
-    else:
-        content = _read_spaces(spelling, entry).encode()
-    return _Piece(content + b" " * ends_word)
-
-
-def _read_spaces(spelling: _Spelling, entry: str) -> str:
-    return entry.replace(spelling.space, " ") if spelling.space else entry
-
-
-def _own_text(entry: str) -> str:
-    """Return a special token's text as it stands, if all of it can be seen."""
-    return entry if entry.isprintable() and entry.strip() == entry != "" else visible(entry) or _EMPTY
-
-
-def _byte_alphabet() -> dict[str, int]:
-    """Return which byte each letter of a byte-level vocabulary stands for.
-
-    Bytes that are printable in Latin-1 stand for themselves, the other 68 are, in order, the letters from U+0100 on.
-
-    Source: GPT-2's encoder.py, `bytes_to_unicode`.
-    """
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in set(printable)]
-    return {chr(byte): byte for byte in printable} | {chr(0x100 + i): byte for i, byte in enumerate(others)}
-
-
-_BYTES = _byte_alphabet()
-
-
 # From pieces to labels
 
 
-def _labels_of_pieces(pieces: Sequence[_Piece]) -> list[str]:
+def _labels_of_pieces(pieces: Sequence[Piece]) -> list[str]:
     labels: list[str] = []
     for needs_neighbours, run in groupby(pieces, key=lambda piece: piece.label is None):
         run_of_pieces = list(run)
         if needs_neighbours:
             labels += map(_label_of_chars, _chars_touched([piece.content for piece in run_of_pieces]))
         else:
-            labels += [piece.label or _EMPTY for piece in run_of_pieces]
+            labels += [piece.label or EMPTY for piece in run_of_pieces]
     return labels
 
 
@@ -338,7 +183,7 @@ def _label_of_chars(touched: Sequence[Touched]) -> str:
         parts = [visible("".join(char[0] for char in chars))] if is_whole else [_label_of_part(*char) for char in chars]
         for part in parts:  # a space needs no plus: `·東 1/3`, but `ab + 東 1/3`
             label += part if not label.strip("·") else f" + {part}"
-    return label or _EMPTY
+    return label or EMPTY
 
 
 def _label_of_part(char: str, first: int, last: int, size: int) -> str:

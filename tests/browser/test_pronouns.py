@@ -14,9 +14,9 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request,
 
 from attnviz.app.pronouns.pronoun_examples import example_named
 from attnviz.core.pronouns.items import SHIPPED
-from attnviz.core.pronouns.mentions import split_words
 from attnviz.core.pronouns.one_sentence import all_heads_looks, margins, word_tokens
 from attnviz.core.pronouns.scoreboard import csv_text, read_boards
+from attnviz.core.text.words import split_words
 from tests.browser.app_page import assert_no_error_box, choose, chosen, rest, run_text, widget
 
 STATION = example_named("station").text

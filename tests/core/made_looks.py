@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attnviz.core.pronouns.candidates import Looks
+from attnviz.core.pronouns.head_scores import Looks
 from attnviz.core.pronouns.items import Item
 
 

@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 
 from attnviz.core.attention.masks import causal_rule, full_mask
-from attnviz.core.heads.battery import (
-    PATTERNS,
-    BatteryScores,
-    battery_texts,
-    closing_to_opening,
-    is_delimiter,
-    known_for,
-    score_battery,
-)
+from attnviz.core.heads.battery import BatteryScores, battery_texts, known_for, score_battery
+from attnviz.core.heads.patterns import PATTERNS, closing_to_opening, is_delimiter
 from attnviz.core.trace.records import LayerMaps, Token
 from tests.core.made_traces import made_tokens, made_trace, random_trace, random_weights
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from attnviz.core.attention.textbook import attention_scores, scaled_dot_product_attention
-from attnviz.core.blockwise.online import blockwise_attention, blockwise_steps, merge_block, nothing_seen
+from attnviz.core.blockwise.fast_memory import blockwise_steps
+from attnviz.core.blockwise.online import blockwise_attention, merge_block, nothing_seen
 from tests.cases import every
 from tests.core.made_heads import DTYPES, ONES, ROW_2, SEEDS, SIZES, close, heads, random_mask
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnviz.core.attention.textbook import multi_head_attention
-from attnviz.core.trace.changed_token import change_a_token, compare_tokens, heads_that_kept, row_changes, same_bits
+from attnviz.core.compare.changed_token import change_a_token, compare_tokens, heads_that_kept, row_changes, same_bits
 from attnviz.core.trace.switches import Switches
 
 TEXT = "Mary bought a car, although she could not drive it"

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from attnviz.core.attention.masks import causal_rule, full_mask
-from attnviz.core.heads.at_a_glance import map_change, strongest
+from attnviz.core.compare.agreement import map_change
+from attnviz.core.heads.at_a_glance import strongest
 from attnviz.core.heads.finder import RESTS, drawn_scores, heads_like, possible_cells, resting_keys, scored_cells
-from attnviz.core.heads.text_scores import score_pattern
+from attnviz.core.heads.scored_text import score_pattern
 from attnviz.core.trace.records import LayerMaps
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
@@ -35,7 +36,7 @@ def plain_similarity(trace: Trace, one: tuple[int, int], other: tuple[int, int])
 @pytest.mark.parametrize("causal", [True, False])
 def test_similarity_beside_a_plain_loop(causal):
     trace = random_trace(9, causal=causal, tokens=made_tokens(range(9), special=(0, 8)))
-    found = heads_like(trace, 1, 2)
+    found = heads_like(trace.head(1, 2))
     for layer, head in product(range(2), range(3)):
         assert found.similarity[layer, head] == pytest.approx(plain_similarity(trace, (1, 2), (layer, head)), abs=1e-6)
     assert found.n_rows == (6 if causal else 7)  # special rows, and row 1 of a causal map without a choice
@@ -45,7 +46,7 @@ def test_layers_with_another_rule_are_compared_where_both_have_a_choice():
     rng = np.random.default_rng(1)
     masks = causal_rule(8, 8), full_mask(8, 8)
     trace = made_trace({3: made_layer(rng, 2, masks[0]), 7: made_layer(rng, 2, masks[1])})
-    found = heads_like(trace, 7, 1)
+    found = heads_like(trace.head(7, 1))
     for i, layer in enumerate((3, 7)):
         for head in range(2):
             expected = plain_similarity(trace, (7, 1), (layer, head))
@@ -55,7 +56,7 @@ def test_layers_with_another_rule_are_compared_where_both_have_a_choice():
 def test_similarity_is_symmetric_and_1_with_itself():
     trace = random_trace(12, n_layers=3)
     heads = list(product(range(3), range(3)))
-    table = np.array([heads_like(trace, *head).similarity.ravel() for head in heads])  # (9, 9)
+    table = np.array([heads_like(trace.head(*head)).similarity.ravel() for head in heads])  # (9, 9)
     np.testing.assert_allclose(table, table.T, atol=1e-6)
     np.testing.assert_allclose(np.diag(table), 1, atol=1e-6)
     assert table.min() >= 0 and table[~np.eye(9, dtype=bool)].max() < 1 - 1e-3
@@ -66,7 +67,7 @@ def test_without_weight_on_the_first_token_it_is_1_minus_total_variation():
     weights = np.concatenate([np.zeros((2, 7, 1)), weights], axis=2)
     trace = Trace.from_arrays(list("abcdefg"), weights=weights[None])
     expected = 1 - np.abs(weights[0] - weights[1]).sum(axis=-1).mean() / 2
-    assert heads_like(trace, 0, 0).similarity[0, 1] == pytest.approx(expected, abs=1e-6)
+    assert heads_like(trace.head(0, 0)).similarity[0, 1] == pytest.approx(expected, abs=1e-6)
 
 
 def test_heads_that_rest_are_not_compared():
@@ -75,11 +76,11 @@ def test_heads_that_rest_are_not_compared():
     before = np.eye(n)[np.maximum(np.arange(n) - 1, 0)]
     nearly = (1 - 0.9 * RESTS) * rest + 0.9 * RESTS * before
     trace = Trace.from_arrays(list("abcdef"), weights=[[before, nearly, before]])
-    found = heads_like(trace, 0, 0)
+    found = heads_like(trace.head(0, 0))
     np.testing.assert_allclose(found.similarity, [[1, np.nan, 1]])
     np.testing.assert_allclose(found.free, [[1, 0.9 * RESTS, 1]], atol=1e-6)
     assert found.n_resting == 1
-    assert np.isnan(heads_like(trace, 0, 1).similarity).all()
+    assert np.isnan(heads_like(trace.head(0, 1)).similarity).all()
 
 
 def test_a_pattern_in_other_rows_is_not_alike():
@@ -88,17 +89,17 @@ def test_a_pattern_in_other_rows_is_not_alike():
     first = np.eye(5)[np.zeros(5, int)]
     weights = np.stack([np.where(np.arange(5)[:, None] % 2 == odd, rows, first) for odd in (0, 1)])
     trace = Trace.from_arrays(list("abcde"), weights=weights[None], causal=True)
-    np.testing.assert_allclose(heads_like(trace, 0, 0).similarity, [[1, 0]])
+    np.testing.assert_allclose(heads_like(trace.head(0, 0)).similarity, [[1, 0]])
 
 
 def test_long_texts_use_spaced_rows_in_blocks(monkeypatch):
     trace = random_trace(40)
-    whole, seen = heads_like(trace, 0, 1), []
+    whole, seen = heads_like(trace.head(0, 1)), []
     monkeypatch.setattr("attnviz.core.trace.row_picks.BLOCK_CELLS", 3 * 40 * 7)  # seven rows at a time
-    blocks = heads_like(trace, 0, 1, on_layer=lambda done, of: seen.append((done, of)))
+    blocks = heads_like(trace.head(0, 1), on_layer=lambda done, of: seen.append((done, of)))
     np.testing.assert_allclose(blocks.similarity, whole.similarity, atol=1e-6)
     assert seen == [(1, 2), (2, 2)]
-    assert heads_like(trace, 0, 1, max_rows=10).n_rows == 10
+    assert heads_like(trace.head(0, 1), max_rows=10).n_rows == 10
 
 
 def test_rows_that_are_not_numbers_are_left_out():
@@ -106,12 +107,12 @@ def test_rows_that_are_not_numbers_are_left_out():
     broken = weights.copy()
     broken[1, 4] = np.nan
     traces = [made_trace({0: LayerMaps(maps.astype(np.float32), causal_rule(6, 6))}) for maps in (weights, broken)]
-    found = heads_like(traces[1], 0, 0).similarity
-    assert np.isfinite(found).all() and found[0, 1] != heads_like(traces[0], 0, 0).similarity[0, 1]
+    found = heads_like(traces[1].head(0, 0)).similarity
+    assert np.isfinite(found).all() and found[0, 1] != heads_like(traces[0].head(0, 0)).similarity[0, 1]
 
 
 def test_a_text_of_one_token_compares_nothing():
-    found = heads_like(random_trace(1), 0, 0)
+    found = heads_like(random_trace(1).head(0, 0))
     assert np.isnan(found.similarity).all() and found.n_rows == found.n_resting == 0
 
 
@@ -187,7 +188,7 @@ def test_l16_h0_feeds_l18_h6_on_random_tokens_that_repeat(smollm2, twice):
 @pytest.mark.slow
 def test_heads_like_an_induction_head_are_induction_heads(smollm2, twice):
     trace = smollm2.trace(twice[0])
-    like = strongest(heads_like(trace, 18, 6).similarity, trace.layers, 4)
+    like = strongest(heads_like(trace.head(18, 6)).similarity, trace.layers, 4)
     assert like[0] == (18, 6, pytest.approx(1))
     induction = strongest(score_pattern(trace, "induction").scores, trace.layers, 8)
     assert {entry[:2] for entry in like} <= {entry[:2] for entry in induction}

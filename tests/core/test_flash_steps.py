@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnviz.core.attention.textbook import attention_scores, scaled_dot_product_attention
-from attnviz.core.blockwise.fast_memory import fast_memory, flash_steps
-from attnviz.core.blockwise.online import blockwise_attention, blockwise_steps
+from attnviz.core.blockwise.fast_memory import blockwise_steps, fast_memory, flash_steps
+from attnviz.core.blockwise.online import blockwise_attention
 from tests.core.made_heads import DTYPES, ONES, ROW_2, SEEDS, SIZES, close, heads, random_mask
 
 KINDS = st.sampled_from(["none", "boolean", "additive"])

@@ -13,10 +13,10 @@ from attnviz.core.pronouns.mentions import (
     guess_answer,
     language_of,
     runs,
-    split_words,
     suggest_candidates,
     swap_pronoun,
 )
+from attnviz.core.text.words import split_words
 
 PIECES = ["a", "her", "Tom's", ",", ".", "猫", "ที่", "é", "👩\u200d💻", "e\u0301", "\u0301"]
 ANY_TEXT = st.text(max_size=60) | st.lists(st.sampled_from(PIECES)).map(" ".join)

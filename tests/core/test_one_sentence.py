@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnviz.core.attention.masks import causal_rule
-from attnviz.core.pronouns.mentions import split_words
-from attnviz.core.pronouns.one_sentence import Shares, all_heads_looks, clearest, margins, row_shares, word_tokens
+from attnviz.core.heads.at_a_glance import strongest
+from attnviz.core.pronouns.one_sentence import Shares, all_heads_looks, margins, row_shares, word_tokens
+from attnviz.core.text.words import split_words
 from attnviz.core.trace.records import Token
 from tests.core.made_traces import made_layer, made_tokens, made_trace, random_trace
 
@@ -96,7 +97,7 @@ def test_a_layer_with_fewer_heads_has_nan_where_the_others_have_heads() -> None:
     looks = all_heads_looks(trace, 4, [(1,), (2,)])
     assert np.isnan(looks[1, 2:]).all() and np.isfinite(looks[0]).all() and np.isfinite(looks[1, :2]).all()
     assert looks[1, 1, 0] == pytest.approx(trace.weights(7, 1)[4, 1])
-    assert all(head < 2 for layer, head, _ in clearest(margins(looks, 0), trace.layers, 99) if layer == 7)
+    assert all(head < 2 for layer, head, _ in strongest(margins(looks, 0), trace.layers, 99) if layer == 7)
 
 
 def test_looks_and_margins_of_a_real_model_are_those_of_its_heads(smollm2: Any) -> None:
@@ -130,7 +131,7 @@ def test_the_clearest_are_the_largest_in_order(values: list[float], n: int) -> N
     layers = (2, 5, 9)
     every = [(layers[i // 2], i % 2, value) for i, value in enumerate(values) if not np.isnan(value)]
     expected = sorted(every, key=lambda entry: -entry[2])[:n]  # stable: of equal ones the earlier
-    assert clearest(np.reshape(values, (3, 2)), layers, n) == expected
+    assert strongest(np.reshape(values, (3, 2)), layers, n) == expected
 
 
 # --- shares ---

@@ -6,21 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnviz.core.pronouns.bootstrap import group_interval
-from attnviz.core.pronouns.candidates import (
-    Looks,
-    baselines,
+from attnviz.core.pronouns.head_scores import Looks, baselines, choose_heads, halves, score, take
+from attnviz.core.pronouns.items import Item
+from attnviz.core.pronouns.token_places import (
     candidate_weights,
-    choose_heads,
     find_places,
     first_candidate,
-    halves,
     nearest_candidate,
-    rank_candidates,
-    score,
-    take,
     tokens_of_span,
 )
-from attnviz.core.pronouns.items import Item
 from attnviz.core.trace.records import Token
 from tests.core.made_looks import made_item, made_looks
 
@@ -70,22 +64,6 @@ def test_candidate_weights_are_sums_over_tokens():
         for head in range(4):
             row = weights[layer, head]
             np.testing.assert_allclose(found[layer, head], [row[1] + row[2], row[4] + row[5], row[0]])
-
-
-def test_candidates_are_ranked_by_weight_and_equal_ones_stay_in_order():
-    row = np.zeros(12)
-    row[[1, 2, 4, 6]] = [0.2, 0.1, 0.3, 0.4]
-    ranked = rank_candidates(row, TOKENS, [(0, 8), (14, 17), (18, 22)])
-    assert [candidate.index for candidate in ranked] == [2, 0, 1]
-    assert [candidate.tokens for candidate in ranked] == [(6,), (1, 2), (4, 5)]
-    np.testing.assert_allclose([candidate.weight for candidate in ranked], [0.4, 0.3, 0.3])
-
-
-def test_ranking_says_what_is_missing():
-    with pytest.raises(ValueError, match="one row of 12 weights"):
-        rank_candidates(np.zeros(11), TOKENS, [(0, 4)])
-    with pytest.raises(ValueError, match=r"no token covers the candidate at \(99, 100\)"):
-        rank_candidates(np.zeros(12), TOKENS, [(0, 4), (99, 100)])
 
 
 def test_score_equals_a_plain_loop():

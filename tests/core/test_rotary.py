@@ -6,7 +6,7 @@ import torch
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
-from attnviz.core.attention.rotary import pair_products, rotary, rotate, score_by_distance, turn_back
+from attnviz.core.attention.rotary import rotary, rotate, score_by_distance, turn_back
 
 
 @pytest.fixture
@@ -59,13 +59,6 @@ def test_scores_by_distance_are_those_of_tokens_so_far_apart(numbers):
             for apart in (0, 1, 11):
                 place = n - 1 - apart  # of the key; the query stands at n - 1
                 np.testing.assert_allclose(found[apart, i, j], at[0][n - 1] @ at[1][place], rtol=1e-4, atol=1e-4)
-
-
-def test_pairs_add_up_to_the_score(numbers):
-    q, k = numbers(16), numbers(16)
-    pairs = pair_products(q, k, 9, 100.0)
-    assert pairs.shape == (9, 8)
-    np.testing.assert_allclose(pairs.sum(axis=1), score_by_distance(q[None], k[None], 9, 100.0).ravel(), rtol=1e-4)
 
 
 def test_the_curve_passes_through_the_models_own_scores(smollm2):

@@ -9,17 +9,8 @@ from hypothesis.extra import numpy as hnp
 
 from attnviz.core.attention.masks import causal_rule, full_mask
 from attnviz.core.softmax import sharpness as saturation
-from attnviz.core.softmax.sharpness import (
-    Histogram,
-    heads_in_scope,
-    histogram,
-    jacobian_norm,
-    measure_saturation,
-    row_maxima,
-    saturated_share,
-    saturation_report,
-    weight_counts,
-)
+from attnviz.core.softmax.row_sharpness import Histogram, histogram, jacobian_norm, row_maxima, saturated_share
+from attnviz.core.softmax.sharpness import heads_in_scope, measure_saturation, saturation_report
 from attnviz.core.trace.records import LayerMaps, LayerRecord
 from attnviz.core.trace.switches import Switches
 from tests.core.made_traces import made_layer, made_tokens, made_trace, random_trace, random_weights
@@ -81,14 +72,15 @@ def test_weight_counts_equal_numpy_on_allowed_cells(causal, bins, monkeypatch):
     trace = random_trace(17, causal=causal, sharp=4.0)
     heads = heads_in_scope(trace, "all")
     cells = np.concatenate([trace.weights(*place)[trace.allowed(*place)] for place in heads])
-    found = weight_counts(trace, heads, bins=bins)
+    found = measure_saturation(trace, heads, bins=bins).weights
     assert found.n == 6 * (17 * 18 // 2 if causal else 17**2)
     assert_counts(found, cells)
 
 
 def test_weights_next_to_an_edge_go_to_their_own_side():
     weights = np.array([[[0.7, 0.3], [0.1, 0.9]]], np.float32)  # 0.7 in float32 is below 7/10, and so on
-    assert_counts(weight_counts(made_trace({0: LayerMaps(weights, full_mask(2, 2))}), [(0, 0)], bins=10), weights)
+    trace = made_trace({0: LayerMaps(weights, full_mask(2, 2))})
+    assert_counts(measure_saturation(trace, [(0, 0)], bins=10).weights, weights)
 
 
 def test_weight_counts_of_some_heads_with_a_look_forbidden():
@@ -103,8 +95,8 @@ def test_weight_counts_of_some_heads_with_a_look_forbidden():
 
 def test_thirteen_causal_tokens_have_91_cells_a_head_and_90_with_a_choice():
     trace = random_trace(13)
-    assert weight_counts(trace, [(0, 1)]).n == 91
-    assert weight_counts(trace, [(0, 1)], single_keys=False).n == 90
+    assert measure_saturation(trace, [(0, 1)]).weights.n == 91
+    assert measure_saturation(trace, [(0, 1)], single_keys=False).weights.n == 90
     found = measure_saturation(trace, heads_in_scope(trace, "layer", 1))
     assert found.weights.n == 3 * 91 and found.n_single == 3 and len(found.maxima) == 3 * 12
 
@@ -206,10 +198,10 @@ def test_long_texts_use_spaced_rows():
         (lambda: heads_in_scope(random_trace(3), "layer"), "needs a layer"),
         (lambda: heads_in_scope(random_trace(3), "head", 1), "needs a layer and a head"),
         (lambda: heads_in_scope(random_trace(3), "head", 1, 9), "heads 0 to 2"),
-        (lambda: weight_counts(random_trace(3), []), "1 head"),
-        (lambda: weight_counts(random_trace(3), [(0, 0)], bins=0), "1 bin"),
-        (lambda: weight_counts(random_trace(3), [(7, 0)]), "layer 7"),
-        (lambda: weight_counts(random_trace(3), [(0, 0), (0, 1), (0, 3)]), "heads 0 to 2"),
+        (lambda: measure_saturation(random_trace(3), []).weights, "1 head"),
+        (lambda: measure_saturation(random_trace(3), [(0, 0)], bins=0).weights, "1 bin"),
+        (lambda: measure_saturation(random_trace(3), [(7, 0)]).weights, "layer 7"),
+        (lambda: measure_saturation(random_trace(3), [(0, 0), (0, 1), (0, 3)]).weights, "heads 0 to 2"),
         (lambda: saturated_share([0.5], [True, False]), "one mark for each row"),
         (lambda: histogram([2.0]), "values from 0"),
         (lambda: saturation_report(made_trace({0: MAPS_ALONE})), "maps"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from attnviz.core.attention.made_up import random_qkv
 from attnviz.core.attention.masks import causal_rule, full_mask
 from attnviz.core.attention.textbook import attention_scores, softmax
 from attnviz.core.softmax.score_size import (
@@ -15,7 +16,6 @@ from attnviz.core.softmax.score_size import (
     normal_density,
     product_density,
     query_gradient,
-    random_heads,
     random_scaling,
     row_spread,
     scaling_curves,
@@ -92,7 +92,7 @@ def test_products_have_variance_d(d):
 
 
 def test_components_of_mean_1_have_another_variance():
-    q, k, _ = random_heads(20, 40, 128, seed=3)
+    q, k, _ = random_qkv(20, 40, 128, seed=3)
     variance = attention_scores(q + 1, k + 1, scale=1).var()
     assert variance == pytest.approx(3 * 128, rel=0.1)  # each product has 1 + 1 + 1
 
@@ -100,7 +100,7 @@ def test_components_of_mean_1_have_another_variance():
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("factor", [1.0, 0.3, 0.01])
 def test_gradients_equal_autograd(causal, factor):
-    q, k, v = (torch.from_numpy(x).requires_grad_() for x in random_heads(2, 5, 7, seed=4))
+    q, k, v = (torch.from_numpy(x).requires_grad_() for x in random_qkv(2, 5, 7, seed=4))
     loss = torch.from_numpy(np.random.default_rng(6).standard_normal((2, 5, 7)))
     scores = factor * q @ k.transpose(-1, -2)
     if causal:
@@ -120,7 +120,7 @@ def test_gradients_equal_autograd(causal, factor):
 
 
 def test_the_gradient_vanishes_as_scores_grow_without_bound():
-    q, k, v = random_heads(1, 6, 16, seed=7)
+    q, k, v = random_qkv(1, 6, 16, seed=7)
     loss = np.ones_like(v)
     lengths = [measure_rows(softmax(f * q @ k.swapaxes(-1, -2)), k, v, loss, f).query_gradient for f in (1, 100, 1e4)]
     assert (lengths[2] < 1e-12).all() and lengths[0].min() > 1e-3
@@ -189,7 +189,7 @@ def test_curves_are_the_shares_of_each_shape():
 
 def test_rows_of_a_head_are_those_of_its_trace():
     trace = made_trace({3: made_layer(np.random.default_rng(1), 2, causal_rule(6, 6))})
-    found = head_scaling(trace, 3, 1)
+    found = head_scaling(trace.head(3, 1))
     q, k, v = (array.astype(np.float64) for array in trace.qkv(3, 1))
     seen = np.tri(6, dtype=bool)
     np.testing.assert_allclose(found.products, (q @ k.T)[seen])
@@ -204,9 +204,9 @@ def test_rows_of_a_head_are_those_of_its_trace():
 def test_a_soft_cap_and_a_text_without_a_choice_are_refused():
     capped = made_layer(np.random.default_rng(1), 1, causal_rule(4, 4), softcap=5.0)
     with pytest.raises(ValueError, match="soft-cap"):
-        head_scaling(made_trace({0: capped}), 0, 0)
+        head_scaling(made_trace({0: capped}).head(0, 0))
     with pytest.raises(ValueError, match="type a longer text"):
-        head_scaling(made_trace({0: made_layer(np.random.default_rng(1), 1, full_mask(1, 1))}), 0, 0)
+        head_scaling(made_trace({0: made_layer(np.random.default_rng(1), 1, full_mask(1, 1))}).head(0, 0))
 
 
 @pytest.mark.parametrize(("n_tokens", "d", "sentence"), [(1, 8, "at least 2 tokens"), (4, 0, "1 component")])
@@ -221,7 +221,7 @@ def test_density_refuses_no_components():
 
 
 def test_spread_within_rows_is_the_length_of_q_not_sqrt_d():
-    q, k, _ = random_heads(1, 1, 64, seed=3)
+    q, k, _ = random_qkv(1, 1, 64, seed=3)
     keys = np.random.default_rng(4).standard_normal((20_000, 64))
     spread = row_spread(attention_scores(3 * q[0], keys, scale=1))
     np.testing.assert_allclose(spread, 3 * np.linalg.norm(q[0]), rtol=0.03)

@@ -4,7 +4,7 @@ import io
 import numpy as np
 import pytest
 
-from attnviz.core.pronouns.candidates import Looks, choose_heads, score, take
+from attnviz.core.pronouns.head_scores import Looks, choose_heads, score, take
 from attnviz.core.pronouns.scoreboard import CSV_COLUMNS, boards_text, csv_text, make_board, make_boards, read_boards
 from tests.core.made_looks import made_item, made_looks
 

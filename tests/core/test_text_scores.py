@@ -6,7 +6,7 @@ import pytest
 from attnviz.core.attention.masks import causal_rule
 from attnviz.core.heads.at_a_glance import strongest, survey
 from attnviz.core.heads.battery import BatteryScores, known_for, stands_out
-from attnviz.core.heads.text_scores import SORTS, score_pattern, score_text
+from attnviz.core.heads.scored_text import SORTS, score_pattern, score_text
 from attnviz.core.trace.records import LayerMaps
 from attnviz.core.trace.switches import Switches
 from tests.core.made_traces import made_tokens, made_trace, random_trace, random_weights

@@ -170,7 +170,7 @@ def captured() -> Trace:
         lambda trace: trace.weights(0, 1),
         lambda trace: trace.scores(1, 3),
         lambda trace: trace.layer_weights(0),
-        lambda trace: finder.heads_like(trace, 0, 0),
+        lambda trace: finder.heads_like(trace.head(0, 0)),
     ],
 )
 def test_a_heads_product_has_one_thread(monkeypatch, captured, ask):

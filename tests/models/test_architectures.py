@@ -12,7 +12,8 @@ import transformers
 import attnviz
 from attnviz import Switches
 from attnviz.models.listen import cache_check
-from attnviz.models.listen.capture import Recorder, UnknownExtra, Wires
+from attnviz.models.listen.call import Call, UnknownExtra
+from attnviz.models.listen.capture import Recorder, Wires
 from attnviz.models.listen.feed import Feed, new_positions, windows
 from tests import tiny
 from tests.models.eager import assert_same_maps, eager_maps
@@ -248,7 +249,7 @@ def test_a_mask_may_hold_for_all_queries_or_differ_between_heads():
     def mask_of(mask):
         recorder = Recorder(Wires({module: ("", 0)}))
         q = torch.randn(1, 2, 3, 4)
-        recorder.attend(module, q, q, q, mask, None, {})
+        recorder.attend(Call(module, q, q, q, mask, None, {}))
         return recorder.records[""][0]
 
     for row in (torch.tensor([True, True, False]), torch.tensor([0.0, 0.0, torch.finfo(torch.float32).min])):

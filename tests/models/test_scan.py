@@ -7,9 +7,10 @@ import pytest
 import torch
 
 import attnviz
-from attnviz.core.pronouns.candidates import candidate_weights, find_places, score
+from attnviz.core.pronouns.head_scores import score
 from attnviz.core.pronouns.item_templates import make_items
 from attnviz.core.pronouns.items import Item, read_items
+from attnviz.core.pronouns.token_places import candidate_weights, find_places
 from attnviz.models.load.control import random_control
 from attnviz.models.scan import sentences as scan_module
 from attnviz.models.scan.sentences import lead_text, scan

@@ -9,7 +9,7 @@ from attnviz.app.explore.writes import EXAMPLE
 from attnviz.core.trace.switches import Switches
 from attnviz.models.scratch.decoder import feed_forward, layer_norm, rms_norm, swiglu
 from attnviz.models.scratch.residual import direct_logits, head_write, hidden_states, next_logits
-from attnviz.models.scratch.writes import last_states, random_reach, reach, read_write
+from attnviz.models.scratch.written import last_states, random_reach, reach, read_write
 
 TEXT = "Mary bought a car, although she could not drive it"
 DECODERS = ["smollm2", "llama", "gpt2"]

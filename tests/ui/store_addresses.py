@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from attnviz.app.talk.deck import shipped_decks
 from attnviz.app.talk.scenes import show_scene
+from attnviz.app.talk.shipped import shipped_decks
 from tests import tiny
 from tests.ui.conftest import Visitor
 from tests.ui.shown import scene_shown, shown

@@ -12,10 +12,11 @@ import pytest
 from attnviz.app.explore.find.by_feeding import WORDS
 from attnviz.app.explore.find.tool import WAYS
 from attnviz.app.shell.fields import LANDING
-from attnviz.core.heads.at_a_glance import map_change, strongest
-from attnviz.core.heads.battery import PATTERNS
+from attnviz.core.compare.agreement import map_change
+from attnviz.core.heads.at_a_glance import strongest
 from attnviz.core.heads.finder import drawn_scores, heads_like
-from attnviz.core.heads.text_scores import score_pattern
+from attnviz.core.heads.patterns import PATTERNS
+from attnviz.core.heads.scored_text import score_pattern
 from attnviz.core.trace.switches import Switches
 from tests.ui.conftest import Passes, Visitor, _unpacked
 
@@ -89,7 +90,7 @@ def test_a_link_with_an_unknown_pattern_gets_a_note(open_app: Open) -> None:
 
 def test_heads_like_the_selected_one(open_app: Open, smollm2: Any) -> None:
     visitor = open_app(tool="find", find_by="like", text=TWICE, layer="18", head="6")
-    found = heads_like(smollm2.trace(TWICE), 18, 6)
+    found = heads_like(smollm2.trace(TWICE).head(18, 6))
     assert listed(visitor) == [entry[:2] for entry in strongest(found.similarity, smollm2.info.layers, 13)[1:]]
     assert f"{found.n_resting} of 270 heads" in visitor.says() and quiet(visitor)
 
@@ -102,7 +103,7 @@ def test_a_head_at_rest_is_like_no_other(open_app: Open) -> None:
 
 def test_maps_under_a_switch_on_the_picture_are_compared_as_they_look(open_app: Open, smollm2: Any) -> None:
     visitor = open_app(tool="find", find_by="like", temperature="4")
-    expected = heads_like(smollm2.trace(LANDING, switches=Switches()), 13, 8).similarity
+    expected = heads_like(smollm2.trace(LANDING, switches=Switches()).head(13, 8)).similarity
     assert listed(visitor) != [entry[:2] for entry in strongest(expected, smollm2.info.layers, 13)[1:]]
     assert quiet(visitor)
 
@@ -122,7 +123,7 @@ def test_drawing_and_likeness_follow_the_view(open_app: Open, smollm2: Any, acts
     assert listed(visitor) == [entry[:2] for entry in strongest(scores, smollm2.info.layers, 12)]
     assert ((13, 8) in listed(visitor)) == (trace == 0)
     visitor.choose("find_by", "like")
-    found = heads_like(expected, 13, 8).similarity
+    found = heads_like(expected.head(13, 8)).similarity
     assert listed(visitor) == [entry[:2] for entry in strongest(found, smollm2.info.layers, 13)[1:]] and quiet(visitor)
 
 

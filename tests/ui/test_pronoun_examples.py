@@ -12,9 +12,10 @@ import pytest
 from attnviz.app.pages import FIELDS
 from attnviz.app.pronouns.pronoun_examples import Example, all_examples, example_named
 from attnviz.app.shell.fields import LANDING
-from attnviz.core.pronouns.mentions import align_words, changed_words, language_of, split_words
+from attnviz.core.pronouns.mentions import align_words, changed_words, language_of
 from attnviz.core.pronouns.one_sentence import all_heads_looks, word_tokens
 from attnviz.core.pronouns.scoreboard import read_boards
+from attnviz.core.text.words import split_words
 from attnviz.models.load.by_name import load
 from attnviz.models.load.catalogue import CATALOGUE
 from attnviz.models.scan.sentences import lead_text

@@ -17,8 +17,8 @@ from attnviz.app.pronouns.question import MOST_WORDS, Question, pick_word, shown
 from attnviz.app.shell import cache
 from attnviz.app.shell.fields import LANDING
 from attnviz.core.pronouns.items import SHIPPED
-from attnviz.core.pronouns.mentions import split_words
 from attnviz.core.pronouns.scoreboard import Board, read_boards
+from attnviz.core.text.words import split_words
 from attnviz.models.load.by_name import load
 from attnviz.models.scan.boards import scan_boards
 from attnviz.models.scratch.effects import next_word_token

@@ -257,7 +257,7 @@ def test_roles_of_random_numbers_follow_their_knobs(open_step: Any) -> None:
     visitor = open_step("roles", source="random")
     for key, value in (("rows", 9), ("width", 16), ("seed", 5)):
         visitor.choose(key, value)
-    np.testing.assert_allclose(values(visitor, "roles-keys"), random_qkv(9, 16, 5)[1], atol=1e-6)
+    np.testing.assert_allclose(values(visitor, "roles-keys"), random_qkv(9, 16, seed=5)[1], atol=1e-6)
     assert visitor.app.query_params == {"source": "random", "rows": "9", "width": "16", "seed": "5"}
     visitor.choose("source", "real")
     assert values(visitor, "roles-keys").shape == (11, 64)
@@ -308,7 +308,7 @@ def test_another_cell_is_followed_through_all_steps(open_step: Any, smollm2: Any
 
 def test_scores_of_random_numbers(open_step: Any) -> None:
     visitor = open_step("scores", source="random", rows="5", width="3", seed="2")
-    q, k, _ = random_qkv(5, 3, 2)
+    q, k, _ = random_qkv(5, 3, seed=2)
     scores = attention_scores(q, k, causal=True)
     drawn = values(visitor, "lesson-scores")
     np.testing.assert_allclose(drawn, np.where(np.tri(5, dtype=bool), scores, np.nan), atol=1e-5)

@@ -152,7 +152,7 @@ def test_the_trained_head_is_measured_with_and_without_its_factor(open_step: Any
     visitor = open_step("scaling")
     assert not visitor.has("scores-real-with")
     unfold(visitor, "scaling-real")
-    found = head_scaling(smollm2.trace(LANDING), 13, 8)
+    found = head_scaling(smollm2.trace(LANDING).head(13, 8))
     table = rows_of_table(visitor)
     assert table["above 0.99"] == [per_cent(found.scaled.above(0.99)), per_cent(found.unscaled.above(0.99))]
     counts = values(visitor, "scores-real-without", axis="customdata")[:, 2]
@@ -161,7 +161,7 @@ def test_the_trained_head_is_measured_with_and_without_its_factor(open_step: Any
     assert "temperature of 0.125" in visitor.says()
     visitor.choose("layer", 2)
     assert_well(visitor)
-    other = head_scaling(smollm2.trace(LANDING), 2, 8)
+    other = head_scaling(smollm2.trace(LANDING).head(2, 8))
     assert rows_of_table(visitor)["above 0.99"][1] == per_cent(other.unscaled.above(0.99))
 
 
@@ -387,7 +387,7 @@ def test_random_rows_work_without_a_model(open_step: Any) -> None:
     visitor = open_step("softmax", source="random", rows="7", width="1024", seed="4", heat="0.1", digits="float16")
     unfold(visitor, "softmax-exponents")
     assert_well(visitor)
-    q, k, _ = random_qkv(7, 1024, 4)
+    q, k, _ = random_qkv(7, 1024, seed=4)
     scores = attention_scores(q, k, causal=True)
     np.testing.assert_allclose(values(visitor, "softmax-row", 1, "y"), softmax(scores / 0.1)[6], atol=1e-6)
     largest = np.where(np.tri(7, dtype=bool), q @ k.T, -np.inf)[1:].max()

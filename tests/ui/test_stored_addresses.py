@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attnviz.app.shell.address import FIELDS
+from attnviz.app.pages import FIELDS
 from tests.ui.conftest import Visitor
 from tests.ui.shown import differences
 from tests.ui.store_addresses import open_address, read_store

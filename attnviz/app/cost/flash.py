@@ -41,7 +41,7 @@ def draw(visit: Visit | None, part: Step) -> None:
         block = _block_box(visit)
         box = st.empty()
     try:
-        film = film_of(visit.rest, visit.layer, visit.head, part=visit.part or None, block=block)
+        film = film_of(visit.rest.head(visit.layer, visit.head, part=visit.part or None), block=block)
         i, j, steps = _place(visit, film)
     except ValueError as error:
         st.info(as_sentence(str(error)))

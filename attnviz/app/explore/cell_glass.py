@@ -6,7 +6,8 @@ from attnviz.app.shell import address as state
 from attnviz.app.shell import cache
 from attnviz.app.shell.controls import plain
 from attnviz.app.shell.visit import Visit, ask_whole_page, choose_head
-from attnviz.core.pronouns.one_sentence import all_heads_looks, clearest
+from attnviz.core.heads.at_a_glance import strongest
+from attnviz.core.pronouns.one_sentence import all_heads_looks
 
 N_HEADS = 8  # that look most at a cell
 
@@ -78,7 +79,7 @@ def _heads_that_look(visit: Visit, cell: tuple[int, int]) -> None:
     )
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="heads-that-look"):
         st.markdown("All heads by this weight:", width="content")
-        for layer, head, weight in clearest(looks, visit.after.layers_of(visit.part), N_HEADS):
+        for layer, head, weight in strongest(looks, visit.after.layers_of(visit.part), N_HEADS):
             st.button(
                 f"L{layer} H{head} {weight:.2f}",
                 key=f"looks {layer} {head}",

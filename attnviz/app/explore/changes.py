@@ -10,7 +10,8 @@ from attnviz.app.shell.controls import plain
 from attnviz.app.shell.visit import Visit, choose_head
 from attnviz.app.show.charts import draw, heads_table
 from attnviz.app.show.facts import of_view
-from attnviz.core.heads.at_a_glance import map_change, strongest
+from attnviz.core.compare.agreement import map_change
+from attnviz.core.heads.at_a_glance import strongest
 from attnviz.figures import heads_changed
 
 CAVEAT = (

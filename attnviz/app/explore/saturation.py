@@ -10,14 +10,8 @@ from attnviz.app.shell.controls import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw
 from attnviz.app.show.facts import of_view
-from attnviz.core.softmax.sharpness import (
-    LARGEST_NORM,
-    Histogram,
-    Saturation,
-    SaturationReport,
-    histogram,
-    saturation_report,
-)
+from attnviz.core.softmax.row_sharpness import LARGEST_NORM, Histogram, histogram
+from attnviz.core.softmax.sharpness import Saturation, SaturationReport, saturation_report
 from attnviz.figures import gradient_histogram, saturation_histogram
 
 SCOPES = {"hide": "hide", "head": "this head", "layer": "its layer", "all": "all heads"}

@@ -20,7 +20,7 @@ from attnviz.figures import labelled_bars
 from attnviz.figures.bars import percent
 from attnviz.models.scratch.decoder import Model
 from attnviz.models.scratch.residual import next_logits
-from attnviz.models.scratch.writes import Part, last_states, random_reach, reach, read_write
+from attnviz.models.scratch.written import Part, last_states, random_reach, reach, read_write
 
 N_WORDS = 8  # at either end
 EXAMPLE = ("smollm2", "The keys to the cabinet", 26, 0)

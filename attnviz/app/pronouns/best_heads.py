@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from attnviz.app.pronouns.question import Question
 from attnviz.app.shell import cache
 from attnviz.app.shell.visit import Visit
-from attnviz.core.pronouns.one_sentence import all_heads_looks, clearest, margins
+from attnviz.core.heads.at_a_glance import strongest
+from attnviz.core.pronouns.one_sentence import all_heads_looks, margins
 from attnviz.core.pronouns.scoreboard import Board, read_boards
 from attnviz.core.trace.records import ModelInfo
 
@@ -86,19 +87,19 @@ def _best(board: Board | None, margin: Margin, layers: tuple[int, ...]) -> Named
         return NamedHead(board.chosen[0].layer, board.chosen[0].head, f"best on {about}")
     if margin is None:
         return None
-    layer, head, _ = clearest(margin, layers, 1)[0]
+    layer, head, _ = strongest(margin, layers, 1)[0]
     return NamedHead(layer, head, "clearest here")
 
 
 def _other(board: Board | None, margin: Margin, layers: tuple[int, ...]) -> NamedHead | None:
     if board is not None:
         gaps = board.scores.distractor - board.scores.answer
-        layer, head, gap = clearest(gaps, board.scores.layers, 1)[0]
+        layer, head, gap = strongest(gaps, board.scores.layers, 1)[0]
         if gap > -OTHER_GAP:
             return NamedHead(layer, head, "looks at the other one on many sentences")
     if margin is None:
         return None
-    layer, head, _ = clearest(-margin, layers, 1)[0]
+    layer, head, _ = strongest(-margin, layers, 1)[0]
     return NamedHead(layer, head, "looks at the other one here")
 
 

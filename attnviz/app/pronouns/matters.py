@@ -19,8 +19,8 @@ from attnviz.app.show.facts import of_text
 from attnviz.app.show.heads_map import head_buttons, heads_map, signed
 from attnviz.app.show.numpy_model import MOST_TOKENS, numpy_model
 from attnviz.core.attention.textbook import softmax
+from attnviz.core.heads.at_a_glance import strongest
 from attnviz.core.heads.battery import battery_texts
-from attnviz.core.pronouns.one_sentence import clearest
 from attnviz.core.pronouns.verdict import verdict
 from attnviz.core.trace.trace import Trace
 from attnviz.figures import labelled_bars
@@ -277,5 +277,5 @@ def _map(visit: Visit, duel: Duel, values: NDArray[np.float64], key: str) -> Non
     read = f"Each cell is a head: purple for “{duel.words[0]}”, orange for “{duel.words[1]}”."
     about = of_text(visit, duel.trace)
     heads_map(visit, f"{key}-map", values, range(len(values)), bar_title="logits", how_to_read=read, about=about)
-    largest = clearest(np.abs(values), range(len(values)), N_LARGEST)
+    largest = strongest(np.abs(values), range(len(values)), N_LARGEST)
     head_buttons(key, ((layer, head, signed(values[layer, head])) for layer, head, _ in largest))

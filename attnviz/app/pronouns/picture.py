@@ -18,8 +18,9 @@ from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw
 from attnviz.app.show.facts import of_text
 from attnviz.app.show.heads_map import head_buttons, heads_map, signed
-from attnviz.core.pronouns.candidates import first_candidate, nearest_candidate
-from attnviz.core.pronouns.one_sentence import clearest, row_shares
+from attnviz.core.heads.at_a_glance import strongest
+from attnviz.core.pronouns.one_sentence import row_shares
+from attnviz.core.pronouns.token_places import first_candidate, nearest_candidate
 from attnviz.figures import candidate_bars
 
 N_CLEAREST = 8
@@ -221,5 +222,5 @@ def _all_heads(visit: Visit, question: Question) -> None:
         about=of_text(visit, question.trace),
     )
     st.markdown("The heads that see it most clearly")
-    best = clearest(values, layers, N_CLEAREST)
+    best = strongest(values, layers, N_CLEAREST)
     head_buttons("clear", ((layer, head, signed(value)) for layer, head, value in best))

@@ -13,7 +13,7 @@ from attnviz.app.pronouns.question import Question
 from attnviz.app.shell import controls
 from attnviz.app.shell.controls import plain
 from attnviz.app.shell.visit import Visit
-from attnviz.core.pronouns.mentions import split_words
+from attnviz.core.text.words import split_words
 
 FILE = resources.files("attnviz.app.pronouns") / "examples.toml"
 

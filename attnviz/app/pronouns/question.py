@@ -7,15 +7,9 @@ import streamlit as st
 from attnviz.app.shell import cache
 from attnviz.app.shell.visit import Visit
 from attnviz.core.pronouns.items import Span
-from attnviz.core.pronouns.mentions import (
-    find_pronouns,
-    guess_answer,
-    language_of,
-    runs,
-    split_words,
-    suggest_candidates,
-)
+from attnviz.core.pronouns.mentions import find_pronouns, guess_answer, language_of, runs, suggest_candidates
 from attnviz.core.pronouns.one_sentence import word_tokens
+from attnviz.core.text.words import split_words
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 

@@ -15,8 +15,7 @@ from attnviz.app.show import charts
 from attnviz.app.show.facts import OF_NOTHING, at_rest
 from attnviz.app.show.lesson import Step, awaited, folded, guess
 from attnviz.core.attention.naive import masked_softmax
-from attnviz.core.threads import half_the_cores
-from attnviz.core.trace.changed_token import (
+from attnviz.core.compare.changed_token import (
     Alike,
     TokenChange,
     change_a_token,
@@ -25,6 +24,7 @@ from attnviz.core.trace.changed_token import (
     row_changes,
     same_bits,
 )
+from attnviz.core.threads import half_the_cores
 from attnviz.core.trace.records import Token
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace

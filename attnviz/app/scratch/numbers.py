@@ -189,7 +189,7 @@ def real_numbers(visit: Visit) -> Numbers:
 def random_numbers() -> Numbers:
     """Return random numbers of the chosen shape and seed, under a causal mask."""
     chosen = st.session_state
-    q, k, v = random_qkv(chosen.rows, chosen.width, chosen.seed)
+    q, k, v = random_qkv(chosen.rows, chosen.width, seed=chosen.seed)
     tokens = [Token(index, 0, f"token {index}", "", 0, 0, False) for index in range(len(q))]
     query = chosen.query if chosen.query is not None and chosen.query < len(q) else len(q) - 1
     weights = softmax(attention_scores(q, k, causal=True))[query]

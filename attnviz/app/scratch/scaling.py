@@ -16,6 +16,7 @@ from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
 from attnviz.app.show.facts import OF_NOTHING, Facts, at_rest
 from attnviz.app.show.lesson import Step, folded, guess, in_powers
+from attnviz.core.softmax.row_sharpness import Histogram, histogram, saturated_share
 from attnviz.core.softmax.score_size import (
     Curves,
     Rows,
@@ -28,7 +29,6 @@ from attnviz.core.softmax.score_size import (
     row_spread,
     scaling_curves,
 )
-from attnviz.core.softmax.sharpness import Histogram, histogram, saturated_share
 from attnviz.core.threads import half_the_cores
 from attnviz.figures import Line, gradient_histogram, saturation_histogram, score_histogram, share_curves
 
@@ -279,7 +279,7 @@ def _real(visit: Visit, step: Step) -> None:
     where = (visit.layer, visit.head)
     key = ("head scaling", visit.choice, visit.text, visit.part, where)
     try:
-        found = cache.results().get(key, lambda: head_scaling(visit.rest, *where, part=visit.part))
+        found = cache.results().get(key, lambda: head_scaling(visit.rest.head(*where, part=visit.part)))
     except ValueError as error:
         st.info(plain(f"Not here: {error}."))
         return

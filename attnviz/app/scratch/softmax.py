@@ -15,7 +15,7 @@ from attnviz.app.show import charts
 from attnviz.app.show.lesson import Step, awaited, folded, guess, minus, right_aligned
 from attnviz.core.attention.naive import LargestProduct, largest_exponent, largest_product, naive_softmax
 from attnviz.core.attention.textbook import softmax
-from attnviz.core.softmax.sharpness import jacobian_norm
+from attnviz.core.softmax.row_sharpness import jacobian_norm
 from attnviz.core.trace.switches import Switches
 from attnviz.figures import row_bars, sum_bars
 

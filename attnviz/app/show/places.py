@@ -1,8 +1,8 @@
 """The words by which a scene names a cell, and the tokens that they lead to."""
 
 from attnviz.app.shell.examples import word_token
-from attnviz.core.pronouns.candidates import tokens_of_span
-from attnviz.core.pronouns.mentions import split_words
+from attnviz.core.pronouns.token_places import tokens_of_span
+from attnviz.core.text.words import split_words
 from attnviz.core.trace.records import Token
 from attnviz.core.trace.trace import Trace
 

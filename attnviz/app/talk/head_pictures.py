@@ -9,7 +9,8 @@ from attnviz.app.show.scenes import action
 from attnviz.app.talk.caption_numbers import word_ids
 from attnviz.app.talk.stage import GAP, HEIGHT, LABEL, LARGE, MOST_MAPPED, WIDTH, Slide, Stage
 from attnviz.core.attention.products import fewest_products
-from attnviz.core.softmax.sharpness import histogram, saturation_report
+from attnviz.core.softmax.row_sharpness import histogram
+from attnviz.core.softmax.sharpness import saturation_report
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 from attnviz.figures import (

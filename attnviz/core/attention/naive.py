@@ -7,10 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from attnviz.core.threads import one_thread
-from attnviz.core.trace.records import LayerMaps
 from attnviz.core.trace.trace import Trace
-
-__all__ = ["LargestProduct", "largest_exponent", "largest_product", "masked_softmax", "naive_softmax"]
 
 
 @dataclass(frozen=True)
@@ -93,18 +90,18 @@ def largest_product(trace: Trace, *, part: str | None = None) -> LargestProduct:
     """
     best = LargestProduct(-np.inf, 0, 0, 0, 0)
     for layer in trace.layers_of(part):
-        if isinstance(trace.records[part or trace.parts[0]][layer], LayerMaps):
-            continue
-        for head in range(trace.heads(layer, part=part)):
-            q, k, _ = trace.qkv(layer, head, part=part)
-            allowed = trace.allowed(layer, head, part=part)  # (queries, keys)
-            allowed = allowed & (allowed.sum(axis=1, keepdims=True) > 1)
+        for number in range(trace.heads(layer, part=part)):
+            head = trace.head(layer, number, part=part)
+            if head.finished:
+                break
+            q, k, _ = head.qkv
+            allowed = head.allowed & (head.allowed.sum(axis=1, keepdims=True) > 1)  # (queries, keys)
             with one_thread():
                 products = np.nan_to_num(q @ k.T, nan=-np.inf)  # (queries, keys)
             products = np.where(allowed, products, -np.inf)
             query, key = divmod(int(products.argmax()), products.shape[1])
             if products[query, key] > best.value:
-                best = LargestProduct(float(products[query, key]), layer, head, query, key)
+                best = LargestProduct(float(products[query, key]), layer, number, query, key)
     if not np.isfinite(best.value):
         raise ValueError("expected a model whose q and k are known, and a query with two keys to choose from")
     return best

@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.core.attention.textbook import as_floats, softmax
-
-__all__ = ["Row", "fewest_products", "row_in_steps"]
+from attnviz.core.attention.checks import as_floats
+from attnviz.core.attention.textbook import softmax
 
 
 class Row(NamedTuple):

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.threads import one_thread
 
-__all__ = ["pair_products", "rotary", "rotate", "score_by_distance", "turn_back"]
-
 Float: TypeAlias = NDArray[np.floating[Any]]
 
 
@@ -54,26 +52,6 @@ def turn_back(x: ArrayLike, theta: float) -> Float:
     turned = _even(x)
     cos, sin = rotary(turned.shape[-2], turned.shape[-1], theta)
     return rotate(turned, cos, -sin)
-
-
-def pair_products(q: ArrayLike, k: ArrayLike, n_distances: int, theta: float) -> Float:
-    """Return what each pair of components adds to q . k when the query stands 0, 1, 2 ... tokens after the key.
-
-    Args:
-        q: (d_head,) one query before its turn.
-        k: (d_head,) one key before its turn.
-        n_distances: how many distances, from 0 up.
-        theta: base of the angles.
-
-    Returns:
-        (distances, d_head / 2); a row sums to q . k at that distance.
-
-    >>> pair_products([1.0, 0.0], [1.0, 0.0], 3, 100.0).round(2).ravel().tolist()  # cos 0, cos 1, cos 2
-    [1.0, 0.54, -0.42]
-    """
-    query, key = (_even(np.asarray(x)[None])[0] for x in (q, k))  # (d_head,) each
-    turned = rotate(query, *rotary(n_distances, len(query), theta))  # (distances, d_head)
-    return (turned * key).reshape(n_distances, 2, -1).sum(axis=1)  # (distances, d_head / 2)
 
 
 def score_by_distance(q: ArrayLike, k: ArrayLike, n_distances: int, theta: float) -> Float:

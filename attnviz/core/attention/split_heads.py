@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.attention.made_up import random_layer
 from attnviz.core.attention.textbook import multi_head_attention
 from attnviz.core.threads import half_the_cores
-
-__all__ = ["Cost", "attention_cost", "divisors", "random_heads"]
 
 
 class Cost(NamedTuple):
@@ -51,9 +50,7 @@ def divisors(width: int, most: int = 64) -> list[int]:
 def random_heads(
     n_tokens: int, d_model: int, n_heads: int, seed: int = 0
 ) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
-    """Run causal multi-head attention on random vectors with random matrices.
-
-    The matrices have variance 1 / d_model, so that every component of q, k and v has variance 1 as x has.
+    """Run causal multi-head attention on random vectors with the random matrices of `random_layer`.
 
     Returns:
         Output (tokens, d_model) and weights (heads, queries, keys).
@@ -62,8 +59,6 @@ def random_heads(
     >>> output.shape, weights.shape
     ((5, 8), (2, 5, 5))
     """
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal((n_tokens, d_model))
-    w_q, w_k, w_v, w_o = rng.standard_normal((4, d_model, d_model)) / np.sqrt(d_model)  # (d_model, d_model) each
+    x, matrices = random_layer(n_tokens, d_model, np.random.default_rng(seed))
     with half_the_cores():
-        return multi_head_attention(x, w_q, w_k, w_v, w_o, n_heads, causal=True)
+        return multi_head_attention(x, *matrices, n_heads=n_heads, causal=True)

@@ -5,14 +5,22 @@ A mask says what a query may look at: boolean (True = allowed) or additive (0 = 
 """
 
 import math
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
-from attnviz.core.arguments import got, number, truth, whole
-
-FloatArray: TypeAlias = NDArray[np.floating[Any]]
+from attnviz.core.arguments import number, truth, whole
+from attnviz.core.attention.checks import (
+    FloatArray,
+    additive_mask,
+    as_floats,
+    check_floating,
+    check_mask,
+    check_projections,
+    check_q_and_k,
+    check_row_maxima,
+    check_values,
+)
 
 
 def softmax(scores: ArrayLike, *, axis: int = -1, sinks: ArrayLike | None = None) -> FloatArray:
@@ -76,7 +84,7 @@ def causal_mask(
     n_keys = n_queries if n_keys is None else whole("n_keys", n_keys, least=0)
     if offset is None and n_queries > n_keys:
         raise ValueError(f"the queries are the last of the keys: expected at most {n_keys} queries, got {n_queries}")
-    _check_floating(dtype)
+    check_floating(dtype)
     offset = n_keys - n_queries if offset is None else whole("offset", offset)
     query, key = np.arange(n_queries)[:, None], np.arange(n_keys)  # (queries, 1), (keys,)
     mask = np.zeros((n_queries, n_keys), dtype)  # (queries, keys)
@@ -107,7 +115,7 @@ def attention_scores(
     >>> attention_scores([[2.0, 0.0]], [[3.0, 1.0], [0.0, 5.0]], scale=0.5).tolist()
     [[3.0, 0.0]]
     """
-    q, k = _check_q_and_k(q, k)
+    q, k = check_q_and_k(q, k)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else number("scale", scale)
     scores = (q @ k.swapaxes(-1, -2)) * scale  # (..., queries, d_head) @ (..., d_head, keys) -> (..., queries, keys)
     if truth("causal", causal):
@@ -189,7 +197,7 @@ def multi_head_attention(
     >>> output.shape, weights.shape, weights[0, 1].tolist()
     ((5, 8), (2, 5, 5), [0.5, 0.5, 0.0, 0.0, 0.0])
     """
-    x, w_q, w_k, w_v, w_o = _check_projections(x, w_q, w_k, w_v, w_o)
+    x, w_q, w_k, w_v, w_o = check_projections(x, w_q, w_k, w_v, w_o)
     q = split_heads(x @ w_q, n_heads)  # (..., heads, tokens, d_head)
     k = split_heads(x @ w_k, n_heads)
     v = split_heads(x @ w_v, n_heads)
@@ -234,7 +242,7 @@ def attention_step(
     >>> output.shape, weights.tolist(), cache_k.shape
     ((1, 8), [[[1.0]], [[1.0]]], (2, 1, 4))
     """
-    x_new, w_q, w_k, w_v, w_o = _check_projections(x_new, w_q, w_k, w_v, w_o)
+    x_new, w_q, w_k, w_v, w_o = check_projections(x_new, w_q, w_k, w_v, w_o)
     q = split_heads(x_new @ w_q, n_heads)  # (..., heads, new, d_head)
     cache_k = _grow(cache_k, split_heads(x_new @ w_k, n_heads), "cache_k")  # (..., heads, past + new, d_head)
     cache_v = _grow(cache_v, split_heads(x_new @ w_v, n_heads), "cache_v")
@@ -288,66 +296,6 @@ def repeat_kv(x: ArrayLike, n_groups: int) -> FloatArray:
     return np.repeat(x, n_groups, axis=-3)
 
 
-def as_floats(x: ArrayLike, name: str, axes: str = "") -> FloatArray:
-    """Return float32 and float64 as they are, float16 as float32, whole numbers as float64.
-
-    Anything else, and fewer axes than `axes` names, is a ValueError that calls the array `name`.
-    """
-    try:
-        array = np.asarray(x)
-    except ValueError:  # rows of different lengths
-        raise ValueError(f"{name}: expected an array of numbers, got {got(x)}") from None
-    if array.dtype.kind not in "iuf":
-        raise ValueError(f"{name}: expected real numbers, got {array.dtype}")
-    n_axes = len(axes.replace("..., ", "").split(",")) if axes else 0
-    if array.ndim < n_axes:
-        raise ValueError(f"{name}: expected shape {axes}, got {array.shape}")
-    single = array.dtype.kind == "f" and array.dtype.itemsize <= 4
-    return array.astype(np.float32 if single else np.float64, copy=False)
-
-
-def check_values(q: ArrayLike, k: ArrayLike, v: ArrayLike) -> FloatArray:
-    """Return v as floats, or raise ValueError: not one value for each key, or leading axes that don't broadcast."""
-    q, k = _check_q_and_k(q, k)
-    v = as_floats(v, "v", "(..., keys, d_value)")
-    if v.shape[-2] != k.shape[-2]:
-        raise ValueError(f"expected one value for each key: {k.shape[-2]} keys, got {v.shape[-2]} values")
-    _check_broadcast(q=q, k=k, v=v)
-    return v
-
-
-def check_mask(mask: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return the mask stretched to the scores' shape without copying it, or raise ValueError: wrong type or shape."""
-    mask = np.asarray(mask)
-    if mask.dtype.kind not in "bf":  # 0 and 1 as integers: allowed or not, or a bias? Never guess.
-        raise ValueError(f"mask: expected booleans (True = allowed) or floats (0, -inf or a bias), got {mask.dtype}")
-    try:
-        return np.broadcast_to(mask, shape)
-    except ValueError:
-        raise ValueError(f"mask: expected a shape that broadcasts to the scores' {shape}, got {mask.shape}") from None
-
-
-def additive_mask(mask: NDArray[Any], dtype: DTypeLike) -> FloatArray:
-    """Return a boolean mask as 0 (allowed) and -inf (forbidden), an additive one as it is, both in `dtype`."""
-    return np.where(mask, 0.0, -np.inf).astype(dtype) if mask.dtype == bool else mask.astype(dtype, copy=False)
-
-
-def check_row_maxima(highest: FloatArray) -> None:
-    """Raise ValueError at NaN and +inf, given the largest score of each row: both would be the largest of their row."""
-    if not (highest < np.inf).all():  # NaN is smaller than nothing
-        worst = highest[~(highest < np.inf)][0]
-        raise ValueError(f"expected scores that are finite or -inf (forbidden), got {worst}")
-
-
-def _check_floating(dtype: DTypeLike) -> None:
-    try:
-        kind: Any = np.dtype(dtype)
-    except TypeError:  # not a dtype at all
-        kind = got(dtype)
-    if not isinstance(kind, np.dtype) or not np.issubdtype(kind, np.floating):
-        raise ValueError(f"expected a floating-point dtype, which can hold -inf, got {kind}")
-
-
 def _row_maxima(scores: FloatArray, axis: int) -> FloatArray:
     """Return each row's largest score, (..., queries, 1); every row must have something to attend to."""
     if not -scores.ndim <= whole("axis", axis) < scores.ndim or scores.shape[axis] == 0:
@@ -372,34 +320,6 @@ def _sink_column(sinks: ArrayLike | None, highest: FloatArray, axis: int) -> Flo
         return np.expand_dims(np.broadcast_to(logits, rows), axis)
     except ValueError:
         raise ValueError(f"sinks: expected one for each row, a shape that fits {rows}, got {logits.shape}") from None
-
-
-def _check_q_and_k(q: ArrayLike, k: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return q and k as floats whose shapes fit each other."""
-    q, k = as_floats(q, "q", "(..., queries, d_head)"), as_floats(k, "k", "(..., keys, d_head)")
-    if q.shape[-1] != k.shape[-1] or q.shape[-1] == 0:
-        raise ValueError(f"expected q and k with the same d_head of at least 1, got {q.shape[-1]} and {k.shape[-1]}")
-    _check_broadcast(q=q, k=k)
-    return q, k
-
-
-def _check_broadcast(**arrays: FloatArray) -> None:
-    """Stop when the leading axes, all but the last two, don't broadcast."""
-    leading = {name: array.shape[:-2] for name, array in arrays.items()}
-    try:
-        np.broadcast_shapes(*leading.values())
-    except ValueError:
-        raise ValueError(f"expected leading axes (before the last two) that broadcast, got {leading}") from None
-
-
-def _check_projections(x: ArrayLike, *weights: ArrayLike) -> tuple[FloatArray, ...]:
-    """Return x and w_q, w_k, w_v, w_o as floats whose shapes fit each other."""
-    x = as_floats(x, "x", "(..., tokens, d_model)")
-    w_q, w_k, w_v, w_o = (as_floats(w, f"w_{letter}") for letter, w in zip("qkvo", weights, strict=True))
-    for name, w, before in (("w_q", w_q, x), ("w_k", w_k, x), ("w_v", w_v, x), ("w_o", w_o, w_v)):
-        if w.ndim != 2 or w.shape[0] != before.shape[-1]:
-            raise ValueError(f"{name}: expected shape ({before.shape[-1]}, ...), two axes, got {w.shape}")
-    return x, w_q, w_k, w_v, w_o
 
 
 def _grow(cache: ArrayLike, new: FloatArray, name: str) -> FloatArray:

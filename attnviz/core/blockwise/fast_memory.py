@@ -12,19 +12,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attnviz.core.attention.textbook import FloatArray, attention_scores
+from attnviz.core.attention.checks import FloatArray
+from attnviz.core.attention.textbook import attention_scores
 from attnviz.core.blockwise.online import (
     BlockStep,
-    _blocks,
-    _check,
-    _finish,
-    _forbids_all,
-    _mask_tile,
+    blocks_of,
+    check_blocks,
+    finish,
+    forbids_all,
+    mask_tile,
     merge_block,
     nothing_seen,
 )
-
-__all__ = ["FastMemory", "FlashStep", "fast_memory", "flash_steps"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,27 +111,75 @@ def flash_steps(
     """
     if min(block_q, block_k) < 1:
         raise ValueError(f"expected block_q and block_k of at least 1, got {block_q} and {block_k}")
-    q, k, v, mask, offset = _check(q, k, v, mask, causal, block_k)
+    q, k, v, mask, offset = check_blocks(q, k, v, mask, causal, block_k)
     if not q.ndim == k.ndim == v.ndim == 2:
         raise ValueError(f"expected q, k and v of one head, two axes each, got shapes {q.shape}, {k.shape}, {v.shape}")
 
     def steps() -> Iterator[FlashStep]:
-        columns = _blocks(len(k), block_k)
-        for i, queries in enumerate(_blocks(len(q), block_q)):
+        columns = blocks_of(len(k), block_k)
+        for i, queries in enumerate(blocks_of(len(q), block_q)):
             running = nothing_seen((queries.stop - queries.start, v.shape[-1]), np.result_type(q, k, v))
             for j, keys in enumerate(columns):
-                tile = _mask_tile(mask, offset, queries, keys)
+                tile = mask_tile(mask, offset, queries, keys)
                 scores = None
-                if skip and _forbids_all(tile):
+                if skip and forbids_all(tile):
                     running = replace(running, rescale=np.ones_like(running.rescale))
                 else:
                     scores = attention_scores(q[queries], k[keys], mask=tile, scale=scale)  # (block_q, block_k)
                     running = merge_block(running, scores, v[keys])
                 state = (running.maximum, running.total, running.output, running.rescale)
                 yield FlashStep(queries, keys, scores is None, *state, i, j, scores, finished=j == len(columns) - 1)
-            _finish(running, queries)
+            finish(running, queries)
 
     return steps()
+
+
+def blockwise_steps(
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    *,
+    causal: bool = False,
+    mask: ArrayLike | None = None,
+    scale: float | None = None,
+    block_size: int = 64,
+    skip_masked_blocks: bool = True,
+) -> Iterator[BlockStep]:
+    """Walk through `blockwise_attention` for one head and show what is known after each block.
+
+    Args:
+        q: (queries, d_head).
+        k: (keys, d_head).
+        v: (keys, d_value).
+        causal: forbid every key after the query.
+        mask: broadcasts to (queries, keys), boolean (True = allowed) or additive.
+        scale: the factor in front, 1 / sqrt(d_head) unless told otherwise.
+        block_size: queries, and keys, in a block.
+        skip_masked_blocks: leave out blocks that the mask forbids altogether; they are yielded as skipped.
+
+    Returns:
+        An iterator over the blocks: for each block of queries, every block of keys from left to right.
+
+    Raises:
+        ValueError: at the call, as in `blockwise_attention`, or more than one head; on the way, scores that are NaN or
+            +inf, or a query with nothing to attend to (after its last block).
+
+    >>> steps = list(blockwise_steps([[0.0], [0.0]], [[1.0], [2.0]], [[4.0], [8.0]], causal=True, block_size=1))
+    >>> [(step.queries.start, step.keys.start, step.skipped, step.output.tolist()) for step in steps]
+    [(0, 0, False, [[4.0]]), (0, 1, True, [[4.0]]), (1, 0, False, [[4.0]]), (1, 1, False, [[6.0]])]
+    """
+    check_blocks(q, k, v, mask, causal, block_size)
+    return flash_steps(
+        q,
+        k,
+        v,
+        causal=causal,
+        mask=mask,
+        scale=scale,
+        block_q=block_size,
+        block_k=block_size,
+        skip=skip_masked_blocks,
+    )
 
 
 def fast_memory(

@@ -6,16 +6,14 @@ no more than a short one.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.blockwise.fast_memory import FlashStep, flash_steps
 from attnviz.core.threads import one_thread
-from attnviz.core.trace.records import LayerRecord
-from attnviz.core.trace.trace import Trace
-
-__all__ = ["Film", "block_names", "block_row", "film_of", "largest_difference", "skipped_blocks"]
+from attnviz.core.trace.head import Head
 
 Float = NDArray[np.float32]
 
@@ -50,42 +48,36 @@ class Film:
         return slice(i * self.block, min((i + 1) * self.block, len(self.q)))
 
 
-def film_of(trace: Trace, layer: int, head: int, *, part: str | None = None, block: int) -> Film:
+def film_of(head: Head, *, block: int) -> Film:
     """Return one head of a trace cut into blocks.
 
     Args:
-        trace: of a model that gives q and k.
-        layer: number of the layer.
-        head: number of the query head.
-        part: of the model, where it has several.
+        head: of a model that gives q and k.
         block: queries, and keys, in a block.
 
     Returns:
         Film.
 
     Raises:
-        ValueError: the model gives finished maps only, there is no such head, the block is below 1, or the layer has a
-            soft-cap or sinks, which change the softmax itself.
+        ValueError: the model gives finished maps only, the block is below 1, or the layer has a soft-cap or sinks,
+            which change the softmax itself.
     """
     if block < 1:
         raise ValueError(f"expected a block of at least 1, got {block}")
-    q, k, v = trace.qkv(layer, head, part=part)
-    record = trace.records[part or trace.parts[0]][layer]
-    if isinstance(record, LayerRecord) and not (record.softcap is None and record.sinks is None):
+    q, k, v = head.qkv
+    record: Any = head.record  # a LayerRecord, since it has q
+    if not (record.softcap is None and record.sinks is None):
         extra = "a soft-cap" if record.sinks is None else "sinks"
-        raise ValueError(f"layer {layer} of this model has {extra}, which plain FlashAttention leaves out")
-    bias = record.bias if isinstance(record, LayerRecord) else None
+        raise ValueError(f"layer {head.layer} of this model has {extra}, which plain FlashAttention leaves out")
+    bias = record.bias
 
     def rule(rows: slice) -> NDArray[np.bool_] | Float:
-        allowed = trace.allowed(layer, head, part=part, queries=rows)  # (rows, keys)
+        allowed = head.tile(rows).allowed  # (rows, keys)
         if bias is None:
             return allowed
-        return np.where(allowed, bias[0 if len(bias) == 1 else head, rows], np.float32(-np.inf))
+        return np.where(allowed, bias[0 if len(bias) == 1 else head.head, rows], np.float32(-np.inf))
 
-    def weights(rows: slice) -> Float:
-        return trace.weights(layer, head, part=part, queries=rows)
-
-    return Film(q, k, v, trace.scale(layer, part=part), block, rule, weights)
+    return Film(q, k, v, head.scale, block, rule, lambda rows: head.tile(rows).weights)
 
 
 def block_row(film: Film, i: int) -> list[FlashStep]:

@@ -7,23 +7,21 @@ Source: Milakov & Gimelshein 2018 (softmax with a running maximum and sum), Rabe
 memory), Dao et al. 2022 (FlashAttention: blocks of queries and keys that fit the fast memory of a GPU).
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from attnviz.core.attention.textbook import (
+from attnviz.core.attention.checks import (
     FloatArray,
     additive_mask,
     as_floats,
-    attention_scores,
-    causal_mask,
     check_mask,
     check_row_maxima,
     check_values,
 )
+from attnviz.core.attention.textbook import attention_scores, causal_mask
 from attnviz.core.threads import one_thread
 
 
@@ -109,74 +107,19 @@ def blockwise_attention(
     >>> blockwise_attention([[0.0], [0.0]], [[1.0], [2.0]], [[4.0], [8.0]], causal=True, block_size=1).tolist()
     [[4.0], [6.0]]
     """
-    q, k, v, mask, offset = _check(q, k, v, mask, causal, block_size)
+    q, k, v, mask, offset = check_blocks(q, k, v, mask, causal, block_size)
     batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
     output = np.empty((*batch, q.shape[-2], v.shape[-1]), np.result_type(q, k, v))  # (..., queries, d_value)
-    for queries in _blocks(q.shape[-2], block_size):
+    for queries in blocks_of(q.shape[-2], block_size):
         running = nothing_seen(output[..., queries, :].shape, output.dtype)
-        for keys in _blocks(k.shape[-2], block_size):
-            tile = _mask_tile(mask, offset, queries, keys)  # (..., block, block), or None: all allowed
-            if skip_masked_blocks and _forbids_all(tile):
+        for keys in blocks_of(k.shape[-2], block_size):
+            tile = mask_tile(mask, offset, queries, keys)  # (..., block, block), or None: all allowed
+            if skip_masked_blocks and forbids_all(tile):
                 continue
             scores = attention_scores(q[..., queries, :], k[..., keys, :], mask=tile, scale=scale)
             running = merge_block(running, scores, v[..., keys, :])
-        output[..., queries, :] = _finish(running, queries)
+        output[..., queries, :] = finish(running, queries)
     return output
-
-
-def blockwise_steps(
-    q: ArrayLike,
-    k: ArrayLike,
-    v: ArrayLike,
-    *,
-    causal: bool = False,
-    mask: ArrayLike | None = None,
-    scale: float | None = None,
-    block_size: int = 64,
-    skip_masked_blocks: bool = True,
-) -> Iterator[BlockStep]:
-    """Walk through `blockwise_attention` for one head and show what is known after each block.
-
-    Args:
-        q: (queries, d_head).
-        k: (keys, d_head).
-        v: (keys, d_value).
-        causal: forbid every key after the query.
-        mask: broadcasts to (queries, keys), boolean (True = allowed) or additive.
-        scale: the factor in front, 1 / sqrt(d_head) unless told otherwise.
-        block_size: queries, and keys, in a block.
-        skip_masked_blocks: leave out blocks that the mask forbids altogether; they are yielded as skipped.
-
-    Returns:
-        An iterator over the blocks: for each block of queries, every block of keys from left to right.
-
-    Raises:
-        ValueError: at the call, as in `blockwise_attention`, or more than one head; on the way, scores that are NaN or
-            +inf, or a query with nothing to attend to (after its last block).
-
-    >>> steps = list(blockwise_steps([[0.0], [0.0]], [[1.0], [2.0]], [[4.0], [8.0]], causal=True, block_size=1))
-    >>> [(step.queries.start, step.keys.start, step.skipped, step.output.tolist()) for step in steps]
-    [(0, 0, False, [[4.0]]), (0, 1, True, [[4.0]]), (1, 0, False, [[4.0]]), (1, 1, False, [[6.0]])]
-    """
-    q, k, v, mask, offset = _check(q, k, v, mask, causal, block_size)
-    if not q.ndim == k.ndim == v.ndim == 2:
-        raise ValueError(f"expected q, k and v of one head, two axes each, got shapes {q.shape}, {k.shape}, {v.shape}")
-
-    def steps() -> Iterator[BlockStep]:
-        for queries in _blocks(len(q), block_size):
-            running = nothing_seen((queries.stop - queries.start, v.shape[-1]), np.result_type(q, k, v))
-            for keys in _blocks(len(k), block_size):
-                tile = _mask_tile(mask, offset, queries, keys)
-                skipped = skip_masked_blocks and _forbids_all(tile)
-                if skipped:
-                    running = replace(running, rescale=np.ones_like(running.rescale))
-                else:
-                    scores = attention_scores(q[queries], k[keys], mask=tile, scale=scale)  # (block, block)
-                    running = merge_block(running, scores, v[keys])
-                yield BlockStep(queries, keys, skipped, running.maximum, running.total, running.output, running.rescale)
-            _finish(running, queries)
-
-    return steps()
 
 
 def nothing_seen(shape: tuple[int, ...], dtype: DTypeLike) -> Running:
@@ -222,7 +165,7 @@ def merge_block(running: Running, scores: FloatArray, values: FloatArray) -> Run
     return Running(maximum, total, weighted, rescale)
 
 
-def _finish(running: Running, queries: slice) -> FloatArray:
+def finish(running: Running, queries: slice) -> FloatArray:
     """Return the output of a block of queries, each of which must have seen a key."""
     empty = np.argwhere(running.total == 0)
     if len(empty):
@@ -231,12 +174,12 @@ def _finish(running: Running, queries: slice) -> FloatArray:
     return running.output
 
 
-def _blocks(length: int, block_size: int) -> list[slice]:
+def blocks_of(length: int, block_size: int) -> list[slice]:
     """Cut 0 .. length into slices of block_size, the last one shorter if need be."""
     return [slice(start, min(start + block_size, length)) for start in range(0, length, block_size)]
 
 
-def _mask_tile(mask: NDArray[Any] | None, offset: int | None, queries: slice, keys: slice) -> NDArray[Any] | None:
+def mask_tile(mask: NDArray[Any] | None, offset: int | None, queries: slice, keys: slice) -> NDArray[Any] | None:
     """Return what mask and causal rule say about one block, None if it is all allowed; offset None: not causal."""
     tile = None if mask is None else mask[..., queries, keys]  # (..., block, block)
     if offset is None or keys.stop - 1 <= queries.start + offset:  # not causal, or the whole block is in the past
@@ -248,12 +191,12 @@ def _mask_tile(mask: NDArray[Any] | None, offset: int | None, queries: slice, ke
     return future if tile is None else additive_mask(tile, np.float64) + future
 
 
-def _forbids_all(tile: NDArray[Any] | None) -> bool:
+def forbids_all(tile: NDArray[Any] | None) -> bool:
     """Return True if no cell of the block is allowed."""
     return tile is not None and not bool(np.any(tile if tile.dtype == bool else tile != -np.inf))
 
 
-def _check(
+def check_blocks(
     q: ArrayLike, k: ArrayLike, v: ArrayLike, mask: ArrayLike | None, causal: bool, block_size: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[Any] | None, int | None]:
     """Return q, k, v as floats, the mask in full shape, and how far the queries start behind the keys if causal."""

@@ -15,9 +15,6 @@ from attnviz.core.trace.records import ModelInfo, Token
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 
-__all__ = ["Difference", "Partners", "largest_change", "map_difference", "rows_must_agree", "same_tokens"]
-__all__ += ["strongest_keys", "token_partners", "word_map"]
-
 
 @dataclass(frozen=True, eq=False)
 class Partners:

@@ -9,22 +9,6 @@ slowly than all of these and are left out; looking up an embedding multiplies no
 import math
 from dataclasses import dataclass
 
-__all__ = [
-    "FLOPS_PER_MULTIPLY_ADD",
-    "LayerCost",
-    "Shape",
-    "StepCost",
-    "cache_bytes",
-    "layer_cost",
-    "meeting_point",
-    "mlp_weights",
-    "projection_weights",
-    "row_sum_bytes",
-    "score_bytes",
-    "step_cost",
-    "step_meeting_point",
-]
-
 FLOPS_PER_MULTIPLY_ADD = 2
 
 

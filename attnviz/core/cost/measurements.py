@@ -11,21 +11,6 @@ from typing import Literal
 
 import numpy as np
 
-__all__ = [
-    "BLOCK",
-    "D_HEAD",
-    "SHARE",
-    "SIZES",
-    "WAYS",
-    "Comparison",
-    "Measurement",
-    "compare",
-    "csv_text",
-    "expected_bytes",
-    "findings",
-    "growth",
-]
-
 WAYS = {
     "numpy": "NumPy, whole matrix",
     "numpy_blocks": "NumPy, block by block",

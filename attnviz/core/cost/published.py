@@ -11,8 +11,6 @@ from importlib import resources
 from attnviz.core.cost import formulas as cost
 from attnviz.core.cost.formulas import Shape
 
-__all__ = ["GB", "MODELS_FILE", "Fit", "PublishedModel", "fits", "parameters", "published_models"]
-
 MODELS_FILE = resources.files("attnviz.core.cost") / "published.toml"
 
 GB = 10**9  # bytes

@@ -16,23 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.trace.records import LayerMaps, Token
+from attnviz.core.trace.head import Head
+from attnviz.core.trace.maps import Maps
+from attnviz.core.trace.records import Token
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
-
-__all__ = [
-    "CSV_COLUMNS",
-    "HeadNumbers",
-    "about_trace",
-    "file_name",
-    "head_csv",
-    "head_json",
-    "head_npz",
-    "head_numbers",
-    "npz_entry",
-    "picture_file_name",
-    "script",
-]
 
 CSV_COLUMNS = ("query_index", "query", "key_index", "key", "allowed", "weight", "score", "about")
 MOST_WORDS = 4  # of the text in a file's name
@@ -85,24 +73,28 @@ def head_numbers(
     Raises:
         ValueError: no such part, layer or head, or a switch that can't act.
     """
-    tile: dict[str, Any] = {"part": part, "queries": queries, "keys": keys, "switches": switches}
-    weights = trace.weights(layer, head, **tile)  # raises at whatever can't be
-    part = part or trace.parts[0]
-    finished = isinstance(trace.records[part][layer], LayerMaps)
-    all_queries, all_keys = trace.tokens_of(part)
+    return numbers_of(trace.head(layer, head, part=part, switches=switches).tile(queries, keys), version=version)
+
+
+def numbers_of(head: Head, *, version: str) -> HeadNumbers:
+    """Return the same of a head of a trace, or of the tile of it that is shown.
+
+    Raises:
+        ValueError: a switch that can't act.
+    """
+    about = about_trace(head.trace, version=version, part=head.part, switches=head.switches)
     return HeadNumbers(
-        weights=weights,
-        scores=None if finished else trace.scores(layer, head, **tile),
-        allowed=trace.allowed(layer, head, **tile),
-        queries=all_queries[queries or slice(None)],
-        keys=all_keys[keys or slice(None)],
-        about=about_trace(trace, version=version, part=part, switches=switches)
-        | {"layer": int(layer), "head": int(head)},
+        weights=head.weights,
+        scores=None if head.finished else head.scores,
+        allowed=head.allowed,
+        queries=head.tokens[0],
+        keys=head.tokens[1],
+        about=about | {"layer": int(head.layer), "head": int(head.head)},
     )
 
 
 def about_trace(
-    trace: Trace, *, version: str, part: str | None = None, switches: Switches | None = None
+    trace: Maps, *, version: str, part: str | None = None, switches: Switches | None = None
 ) -> dict[str, Any]:
     """Return which model, text and switches numbers come from, as JSON can hold it.
 
@@ -215,10 +207,10 @@ def file_name(
     >>> file_name(trace, 0, 0, "csv", switches=Switches(scaled=False))
     'attnviz-captured-L0-H0-unscaled-mary-bought-a-car.csv'
     """
-    trace.allowed(layer, head, part=part, queries=slice(0, 1))  # raises if there is no such head
+    shown = trace.head(layer, head, part=part, switches=switches)
     words = [_slug(trace.model.name.replace("\\", "/").rstrip("/").rpartition("/")[2]) or "model"]
-    words += [part] if part and len(trace.parts) > 1 else []
-    words += [f"L{layer}", f"H{head}", *_short(trace.switches if switches is None else switches, trace.switches)]
+    words += [shown.part] if len(trace.parts) > 1 else []
+    words += [f"L{layer}", f"H{head}", *_short(shown.acting, trace.switches)]
     return _joined(words, trace.text, ending)
 
 
@@ -265,8 +257,17 @@ def script(
         ValueError: no such part, layer or head, a switch that can't act, or arrays that were captured elsewhere, so
             that there is no model to run.
     """
-    trace.allowed(layer, head, part=part, queries=queries, keys=keys, switches=switches)  # raises what weights would
-    model = trace.model
+    return script_of(trace.head(layer, head, part=part, switches=switches).tile(queries, keys), version=version)
+
+
+def script_of(head: Head, *, version: str) -> str:
+    """Return the same for a head of a trace, or for the tile of it that is shown.
+
+    Raises:
+        ValueError: a switch that can't act, or arrays that were captured elsewhere.
+    """
+    trace, model = head.trace, head.trace.model
+    head.allowed  # noqa: B018 - raises what weights would
     if model.engine not in ("torch", "numpy"):
         raise ValueError(f"{model.title} was captured elsewhere, so no script can run its model again")
     load = {"engine": model.engine, "dtype": model.dtype, "revision": model.revision}
@@ -274,10 +275,10 @@ def script(
     run |= {"switches": trace.switches} if not trace.switches.at_rest else {}
     longest = max(len(side) for sides in trace.part_tokens.values() for side in sides)
     run |= {"max_tokens": longest} if trace.n_cut else {}
-    ask: dict[str, Any] = {"part": part} if part and len(trace.parts) > 1 else {}
-    ask |= {"switches": switches} if switches is not None else {}
-    ask |= {name: rows for name, rows in (("queries", queries), ("keys", keys)) if rows is not None}
-    return f'''"""Layer {layer}, head {head} of {_one_line(model.title)}, as attnviz {version} computed it.
+    asked = (("switches", head.switches), ("queries", head.queries), ("keys", head.keys))
+    ask: dict[str, Any] = {"part": head.part} if len(trace.parts) > 1 else {}
+    ask |= {name: value for name, value in asked if value is not None}
+    return f'''"""Layer {head.layer}, head {head.head} of {_one_line(model.title)}, as attnviz {version} computed it.
 
 It runs in the folder of attnviz, or anywhere after `pip install -e .` there.
 """
@@ -286,7 +287,7 @@ import attnviz
 
 engine = attnviz.load({_arguments(model.name, **load)})
 trace = engine.trace({_arguments(trace.text, **run)})
-weights = trace.weights({_arguments(layer, head, **ask)})  # (queries, keys)
+weights = trace.weights({_arguments(head.layer, head.head, **ask)})  # (queries, keys)
 
 print([token.label for token in trace.tokens])
 print(weights.round(3))

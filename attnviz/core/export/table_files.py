@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from attnviz.core.export.head_files import npz_entry
 
-__all__ = ["Columns", "table_csv", "table_json", "table_npz"]
-
 Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
 """Columns of one length by their names: numbers, where NaN or None is an empty cell, or text."""
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from attnviz.core.generation.step import Step
 
-__all__ = ["BothWays", "both_ways"]
-
 
 @dataclass(frozen=True)
 class BothWays:

@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from attnviz.core.arguments import number, whole
 from attnviz.core.attention.textbook import softmax
 
-__all__ = ["Choice", "Sampling", "choose"]
-
 
 @dataclass(frozen=True)
 class Sampling:

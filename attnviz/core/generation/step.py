@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from attnviz.core.trace.records import LayerRecord, Token
 from attnviz.core.trace.trace import Trace
 
-__all__ = ["Step"]
-
 Float = NDArray[np.float32]
 
 

@@ -1,6 +1,7 @@
 """What heads do: measures of their maps, all heads at a glance, heads found by what they do. NumPy only."""
 
-from attnviz.core.heads.at_a_glance import MEASURES, Measure, Survey, map_change, strongest, survey, without_first_token
+from attnviz.core.compare.agreement import map_change
+from attnviz.core.heads.at_a_glance import MEASURES, Measure, Survey, strongest, survey, without_first_token
 from attnviz.core.heads.in_words import Here, here
 from attnviz.core.heads.measures import (
     after_same_token,
@@ -10,7 +11,6 @@ from attnviz.core.heads.measures import (
     largest_weight,
     mass_on,
     mean_distance,
-    mean_over_rows,
     next_token_score,
     own_token_score,
     previous_token_score,
@@ -19,6 +19,7 @@ from attnviz.core.heads.measures import (
     shifted,
     weight_on,
 )
+from attnviz.core.trace.blocks import mean_over_rows
 
 __all__ = [
     "Here",

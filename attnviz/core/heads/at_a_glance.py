@@ -1,9 +1,9 @@
-"""All heads of one text at a glance: thumbnails, measures, and what changed. NumPy only.
+"""All heads of one text at a glance: thumbnails and measures. NumPy only.
 
 The measures of single rows are in `measures`, one head in plain words in `in_words`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,15 +15,13 @@ from attnviz.core.heads.measures import (
     first_token_weight,
     largest_weight,
     mean_distance,
-    mean_over_rows,
     previous_token_score,
 )
-from attnviz.core.trace.row_picks import as_slice, positions, row_blocks, spaced_rows
+from attnviz.core.trace.blocks import Block, mean_over_rows, table_of_heads
+from attnviz.core.trace.row_picks import positions
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.thumbnails import Grid, pool_tiles, thumbnail_grid
+from attnviz.core.trace.thumbnails import Grid, layer_tiles, thumbnail_grid
 from attnviz.core.trace.trace import Trace
-
-__all__ = ["MEASURES", "Measure", "Survey", "map_change", "strongest", "survey", "without_first_token"]
 
 
 class Measure(NamedTuple):
@@ -108,21 +106,19 @@ def survey(
         ValueError: `size` or `max_rows` below 1, no such part, or a switch that can't act.
     """
     layers = trace.layers_of(part)
-    n_heads = max(trace.heads(layer, part=part) for layer in layers)
     n_queries, n_keys = (len(tokens) for tokens in trace.tokens_of(part))
     grid = thumbnail_grid(n_queries, n_keys, size, max_rows)
-    thumbnails = np.full((len(layers), n_heads, *grid.shape), np.nan, np.float32)
+    thumbnails = table_of_heads(trace, part, *grid.shape, dtype=np.float32)
     first_column = np.full(thumbnails.shape[:3], np.nan, np.float32)
-    measures = {key: np.full((len(layers), n_heads), np.nan) for key in MEASURES}
+    measures = {key: table_of_heads(trace, part) for key in MEASURES}
     n_not_finite = 0
     for i, layer in enumerate(layers):
         heads = slice(0, trace.heads(layer, part=part))
-        blocks = [_survey_block(trace, layer, part, switches, grid, bins) for bins in grid.blocks(heads.stop)]
-        thumbnails[i, heads] = np.concatenate([block.thumbnails for block in blocks], axis=1)
-        first_column[i, heads] = np.concatenate([block.first_column for block in blocks], axis=1)
+        found = _survey_layer(trace, layer, grid, part, switches)
+        thumbnails[i, heads], first_column[i, heads] = found.tiles, found.columns
         for key in MEASURES:
-            measures[key][i, heads] = mean_over_rows(np.concatenate([block.rows[key] for block in blocks], axis=1))[0]
-        n_not_finite += sum(block.n_not_finite for block in blocks)
+            measures[key][i, heads] = found.measures[key]
+        n_not_finite += found.n_broken
         if on_layer is not None:
             on_layer(i + 1, len(layers))
     return Survey(layers, thumbnails, first_column, measures, n_queries, len(grid.rows), n_not_finite)
@@ -141,47 +137,7 @@ def without_first_token(found: Survey) -> NDArray[np.float32]:
     return rest
 
 
-def map_change(
-    before: Trace,
-    after: Trace,
-    *,
-    part: str | None = None,
-    switches_before: Switches | None = None,
-    switches_after: Switches | None = None,
-    max_rows: int = 512,
-) -> NDArray[np.float64]:
-    """Return how much each head's map changed: the weight that went to other keys, in the mean over rows.
-
-    For one row that is half the sum over the keys of |before - after|, the total variation of the two rows. Rows with
-    one allowed key in both maps, and rows with NaN or infinity, don't count.
-
-    Args:
-        before: one trace.
-        after: another one of the same model, with as many tokens; or the same one, with switches.
-        part: which part of a model that has several.
-        switches_before: on the picture of `before`, instead of those of the pass.
-        switches_after: on the picture of `after`, instead of those of the pass.
-        max_rows: above this many queries, evenly spaced rows are used.
-
-    Returns:
-        (n_layers, n_heads), from 0 (nothing moved) to 1 (all of it); NaN for heads that a layer lacks.
-
-    Raises:
-        ValueError: traces of different layers, heads or token counts, or a switch that can't act.
-    """
-    layers, n_queries, n_keys = _check_alike(before, after, part)
-    change = np.full((len(layers), max(before.heads(layer, part=part) for layer in layers)), np.nan)
-    for i, layer in enumerate(layers):
-        n_heads = before.heads(layer, part=part)
-        moved = [
-            _moved(before, after, layer, part, switches_before, switches_after, rows)
-            for rows in row_blocks(spaced_rows(n_queries, max_rows), n_heads, n_keys)
-        ]
-        change[i, :n_heads] = mean_over_rows(np.concatenate(moved, axis=1))[0]
-    return change
-
-
-def strongest(values: ArrayLike, layers: tuple[int, ...], n: int = 10) -> list[tuple[int, int, float]]:
+def strongest(values: ArrayLike, layers: Sequence[int], n: int = 10) -> list[tuple[int, int, float]]:
     """Return the n heads with the largest values, as (layer, head, value), largest first; NaN is left out.
 
     Args:
@@ -205,71 +161,33 @@ def strongest(values: ArrayLike, layers: tuple[int, ...], n: int = 10) -> list[t
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class _Block:
-    thumbnails: NDArray[np.float32]  # (heads, some tiles, s_keys)
-    first_column: NDArray[np.float32]  # (heads, some tiles)
-    rows: dict[str, NDArray[np.float64]]  # key of MEASURES -> (heads, some rows)
-    n_not_finite: int
+class _Layer(NamedTuple):
+    tiles: NDArray[np.float32]  # (heads, s_queries, s_keys)
+    columns: NDArray[np.float32]  # (heads, s_queries)
+    measures: dict[str, NDArray[np.float64]]  # key of MEASURES -> (heads,)
+    n_broken: int
 
 
-def _survey_block(
-    trace: Trace, layer: int, part: str | None, switches: Switches | None, grid: Grid, bins: range
-) -> _Block:
-    rows, edges = grid.rows_of(bins)
-    weights = trace.layer_weights(layer, part=part, queries=as_slice(rows), switches=switches)  # (heads, rows, keys)
-    allowed = trace.layer_allowed(layer, part=part, queries=as_slice(rows), switches=switches)
-    broken = ~np.isfinite(weights.sum(axis=-1))  # (heads, rows)
-    if broken.any():
-        weights = np.where(broken[..., None], np.float32(0), weights)
-        allowed = allowed & ~broken[..., None]
-    return _Block(
-        *pool_tiles(weights, allowed, edges, grid.key_edges),
-        _measured(weights, allowed, positions(rows, part)),
-        int(broken.sum()),
-    )
+def _survey_layer(trace: Trace, layer: int, grid: Grid, part: str | None, switches: Switches | None) -> _Layer:
+    tiles, columns, rows, n_broken = [], [], [], 0
+    for block, some_tiles, some_columns in layer_tiles(trace, layer, grid, part=part, switches=switches):
+        tiles.append(some_tiles)
+        columns.append(some_columns)
+        rows.append(_measured(block, part))
+        n_broken += int(block.broken.sum())
+    means = {key: mean_over_rows(np.concatenate([found[key] for found in rows], axis=1))[0] for key in MEASURES}
+    return _Layer(np.concatenate(tiles, axis=1), np.concatenate(columns, axis=1), means, n_broken)
 
 
-def _measured(
-    weights: NDArray[np.float32], allowed: NDArray[np.bool_], rows: NDArray[np.int64]
-) -> dict[str, NDArray[np.float64]]:
-    """Return every measure of every row, NaN for rows without a choice of keys."""
+def _measured(block: Block, part: str | None) -> dict[str, NDArray[np.float64]]:
+    """Return every measure of every row, (heads, rows), NaN for rows without a choice of keys."""
+    weights, rows = block.weights, positions(block.rows, part)
     found = {
-        "entropy": attention_entropy(weights, allowed),
+        "entropy": attention_entropy(weights, block.allowed),
         "distance": mean_distance(weights, rows=rows),
         "first_token": first_token_weight(weights, rows=rows),
         "previous_token": previous_token_score(weights, rows=rows),
         "largest": largest_weight(weights),
     }
-    free = allowed.sum(axis=-1) > 1  # (1 or heads, rows)
+    free = block.allowed.sum(axis=-1) > 1  # (1 or heads, rows)
     return {key: np.where(free, values, np.nan) for key, values in found.items()}
-
-
-def _check_alike(before: Trace, after: Trace, part: str | None) -> tuple[tuple[int, ...], int, int]:
-    """Return layers, number of queries and number of keys that two traces have in common, or raise ValueError."""
-    heads = [[(n, trace.heads(n, part=part)) for n in trace.layers_of(part)] for trace in (before, after)]
-    sizes = [[len(tokens) for tokens in trace.tokens_of(part)] for trace in (before, after)]
-    if heads[0] != heads[1]:
-        raise ValueError("expected two traces of one model, got models with different layers or heads")
-    if sizes[0] != sizes[1]:
-        raise ValueError(f"expected two texts with as many tokens, got {sizes[0][-1]} and {sizes[1][-1]}")
-    return before.layers_of(part), sizes[0][0], sizes[0][1]
-
-
-def _moved(
-    before: Trace,
-    after: Trace,
-    layer: int,
-    part: str | None,
-    switches_before: Switches | None,
-    switches_after: Switches | None,
-    rows: range,
-) -> NDArray[np.float64]:
-    """Return (heads, rows) half the L1 distance of two maps, NaN for rows that don't count."""
-    maps, free = [], np.zeros(1, bool)
-    for trace, switches in ((before, switches_before), (after, switches_after)):
-        maps.append(trace.layer_weights(layer, part=part, queries=as_slice(rows), switches=switches))
-        allowed = trace.layer_allowed(layer, part=part, queries=as_slice(rows), switches=switches)
-        free = free | (allowed.sum(axis=-1) > 1)
-    moved = np.abs(maps[0] - maps[1]).sum(axis=-1).astype(np.float64) / 2  # (heads, rows)
-    return np.where(free & np.isfinite(moved), moved, np.nan)

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.threads import one_thread
+from attnviz.core.trace.blocks import layer_blocks, table_of_heads
+from attnviz.core.trace.head import Head
+from attnviz.core.trace.maps import Maps
 from attnviz.core.trace.records import Token
 from attnviz.core.trace.row_picks import as_slice, row_blocks, spaced_rows
 from attnviz.core.trace.trace import Trace
-
-__all__ = ["RESTS", "Alike", "Cell", "drawn_scores", "heads_like", "possible_cells", "resting_keys", "scored_cells"]
 
 Cell = tuple[int, int]  # (query, key)
 
@@ -41,11 +42,8 @@ class Alike:
 
 
 def heads_like(
-    trace: Trace,
-    layer: int,
-    head: int,
+    head: Head,
     *,
-    part: str | None = None,
     max_rows: int = 512,
     on_layer: Callable[[int, int], None] | None = None,
 ) -> Alike:
@@ -60,37 +58,33 @@ def heads_like(
     Rows that count are those in which both heads may see two or more of the keys that are compared.
 
     Args:
-        trace: a text as a model saw it.
-        layer: of the head to compare with; `head`: its number.
-        head: see above.
-        part: which part of a model that has several.
+        head: the one to compare with; switches on its picture count for no head.
         max_rows: above this many queries, evenly spaced rows are used, the last one among them.
         on_layer: called with (finished layers, all layers); what it raises ends the work.
 
     Returns:
-        Alike, in the order of `trace.layers_of(part)`.
+        Alike, in the order of the layers of that part.
 
     Raises:
-        ValueError: no such layer, head or part, or `max_rows` below 1.
+        ValueError: `max_rows` below 1.
 
     Source: the coefficient is Dice's, for amounts (Bray and Curtis 1957); resting on the first token is Xiao et al.
     2023, section 3.1, on `[SEP]` Clark et al. 2019, section 3.2.
 
     >>> maps = [[[1, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0]], [[1, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0],
     ... [0, 0, 1, 0]]]
-    >>> heads_like(Trace.from_arrays(list("abcd"), weights=[maps]), 0, 0).similarity.tolist()
+    >>> heads_like(Trace.from_arrays(list("abcd"), weights=[maps]).head(0, 0)).similarity.tolist()
     [[1.0, 0.5]]
     """
-    own = _own_rows(trace, layer, head, part, max_rows)
+    trace, part, own = head.trace, head.part, _own_rows(head, max_rows)
     layers = trace.layers_of(part)
-    shape = len(layers), max(trace.heads(number, part=part) for number in layers)
-    found = Alike(np.full(shape, np.nan), np.full(shape, np.nan), int(own.counts.sum()))
-    for i, number in enumerate(layers):
-        similarity, free = _layer_like(trace, number, own)
+    found = Alike(table_of_heads(trace, part), table_of_heads(trace, part), int(own.counts.sum()))
+    for i, layer in enumerate(layers):
+        similarity, free = _layer_like(trace, part, layer, own)
         found.similarity[i, : len(free)], found.free[i, : len(free)] = similarity, free
         if on_layer is not None:
             on_layer(i + 1, len(layers))
-    place = layers.index(layer), head
+    place = layers.index(head.layer), head.head
     found.similarity[~(found.free >= RESTS)] = np.nan
     if np.isnan(found.similarity[place]):
         found.similarity[...] = np.nan
@@ -127,7 +121,7 @@ def drawn_scores(trace: Trace, cells: Iterable[Cell], *, part: str | None = None
     for cell in scored_cells(trace, cells, part=part):
         drawn[cell] = 1
     rows = np.flatnonzero(drawn.any(axis=1))
-    scores = np.full((len(layers), max(trace.heads(layer, part=part) for layer in layers)), np.nan)
+    scores = table_of_heads(trace, part)
     if not rows.size:
         return scores
     for i, layer in enumerate(layers):
@@ -174,13 +168,12 @@ class _Own:
     """The head to compare with.
 
     Attributes:
-        part: of the model; `rows`: positions of the queries that are used.
+        rows: positions of the queries that are used.
         compared: (keys,) 1 for keys that are compared, 0 for others.
         weights: (rows, keys), 0 on keys that aren't compared; `free`: (rows,) their sums.
         counts: (rows,) True for queries that aren't special and have a choice.
     """
 
-    part: str | None
     rows: range
     compared: NDArray[np.float32]
     weights: NDArray[np.float32]
@@ -188,35 +181,32 @@ class _Own:
     counts: NDArray[np.bool_]
 
 
-def _own_rows(trace: Trace, layer: int, head: int, part: str | None, max_rows: int) -> _Own:
-    queries, keys = trace.tokens_of(part)
+def _own_rows(head: Head, max_rows: int) -> _Own:
+    queries, keys = head.trace.tokens_of(head.part)
     rows = spaced_rows(len(queries), max_rows)
     compared = (~resting_keys(keys)).astype(np.float32)
-    weights = trace.weights(layer, head, part=part, queries=as_slice(rows)) * compared
-    allowed = trace.allowed(layer, head, part=part, queries=as_slice(rows))
+    used = head.under(None).tile(as_slice(rows))
+    weights = used.weights * compared
     plain = np.array([not queries[row].special for row in rows], bool)
     with one_thread():
         free = np.asarray(weights @ compared, np.float32)
-    return _Own(part, rows, compared, weights, free, plain & _has_choice(allowed, compared))
+    return _Own(rows, compared, weights, free, plain & _has_choice(used.allowed, compared) & np.isfinite(free))
 
 
-def _layer_like(trace: Trace, layer: int, own: _Own) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _layer_like(trace: Maps, part: str, layer: int, own: _Own) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return (heads,) similarities and (heads,) mean weight on the compared keys."""
-    n_heads = trace.heads(layer, part=own.part)
-    shared, sums, free, n = (np.zeros(n_heads) for _ in range(4))
+    shared, sums, free, n = np.zeros((4, trace.heads(layer, part=part)))  # (heads,) each
     start = 0
-    for rows in row_blocks(own.rows, n_heads, len(own.compared)):
-        here, start = slice(start, start + len(rows)), start + len(rows)
-        weights = trace.layer_weights(layer, part=own.part, queries=as_slice(rows))  # (heads, rows, keys)
-        allowed = trace.layer_allowed(layer, part=own.part, queries=as_slice(rows))  # (1 or heads, rows, keys)
+    for block in layer_blocks(trace, layer, own.rows, part=part):
+        here, start = slice(start, start + len(block.rows)), start + len(block.rows)
         with one_thread():
-            mass = weights @ own.compared  # (heads, rows)
-            both = np.minimum(weights, own.weights[here]) @ own.compared
-        counts = own.counts[here] & _has_choice(allowed, own.compared) & np.isfinite(mass) & np.isfinite(both)
+            mass = block.weights @ own.compared  # (heads, rows)
+            both = np.minimum(block.weights, own.weights[here]) @ own.compared
+        counts = own.counts[here] & _has_choice(block.allowed, own.compared)
         shared += np.where(counts, both, 0).sum(axis=1, dtype=float)
         sums += np.where(counts, mass + own.free[here], 0).sum(axis=1, dtype=float)
         free += np.where(counts, mass, 0).sum(axis=1, dtype=float)
-        n += counts.sum(axis=1)
+        n += np.broadcast_to(counts, mass.shape).sum(axis=1)
     with np.errstate(invalid="ignore"):
         return np.minimum(2 * shared / np.where(sums > 0, sums, np.nan), 1.0), free / np.where(n > 0, n, np.nan)
 

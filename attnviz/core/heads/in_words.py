@@ -11,15 +11,13 @@ from attnviz.core.heads.measures import (
     attention_entropy,
     induction_score,
     mass_on,
-    mean_over_rows,
     next_token_score,
     own_token_score,
     previous_token_score,
     same_token_score,
 )
+from attnviz.core.trace.blocks import mean_over_rows
 from attnviz.core.trace.records import Token
-
-__all__ = ["Here", "here"]
 
 STEADY = 0.5  # more than half of the weight, in the mean over rows, is what a head does on this text
 ACTIVE = 0.4  # less is enough where a head has its rare occasion, a token that was there before
@@ -88,7 +86,7 @@ def here(
         kind, value, n = habit
         return Here(kind, value, n, _habit_sentence(habit, n_rows, resting, place), cell)
     if resting >= AT_REST:
-        return Here("rest", resting, n_rows, f"At rest: {_percent(resting)} of its weight is on {place}.", cell)
+        return Here("rest", resting, n_rows, f"At rest: {percent(resting)} of its weight is on {place}.", cell)
     even, n_even = _mean(attention_entropy(weights, allowed), counted)
     if even >= EVEN:
         return Here(
@@ -96,7 +94,7 @@ def here(
         )
     look = "" if cell is None else _look_sentence(float(weights[cell]), queries[cell[0]], tokens[cell[1]])
     if resting >= STEADY or cell is None:
-        start = f"Mostly at rest: {_percent(resting)} of its weight is on {place}."
+        start = f"Mostly at rest: {percent(resting)} of its weight is on {place}."
         return Here("mostly rest", resting, n_rows, f"{start} {look}".strip(), cell)
     return Here("look", float(weights[cell]), 1, look, cell)
 
@@ -145,10 +143,10 @@ def _strongest_look(
 
 def _habit_sentence(habit: tuple[str, float, int], n_rows: int, resting: float, place: str) -> str:
     kind, value, n = habit
-    share = f"{_percent(value)} of the weight is {_PHRASES[kind]}"
+    share = f"{percent(value)} of the weight is {_PHRASES[kind]}"
     if kind not in ("induction", "same"):
         return f"{share[0].upper()}{share[1:]} ({n} rows)."
-    rest = f"; over all rows {_percent(resting)} rests on {place}" if resting >= ACTIVE else ""
+    rest = f"; over all rows {percent(resting)} rests on {place}" if resting >= ACTIVE else ""
     return f"Active in {n} of {n_rows} rows: there {share}{rest}."
 
 
@@ -160,13 +158,13 @@ def _resting_place(tokens: Sequence[Token]) -> str:
 
 
 def _look_sentence(weight: float, query: Token, key: Token) -> str:
-    return f"Strongest look: {_percent(weight)} of the row of “{query.label}” is on “{key.label}”."
+    return f"Strongest look: {percent(weight)} of the row of “{query.label}” is on “{key.label}”."
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     """Write a share in percent, never as 0 or 100 unless it is.
 
-    >>> _percent(0.724), _percent(0.9999), _percent(0.0123)
+    >>> percent(0.724), percent(0.9999), percent(0.0123)
     ('72 %', 'over 99.9 %', '1.2 %')
     """
     if 0.999 < share < 1:

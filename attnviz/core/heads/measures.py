@@ -13,50 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.core.attention.textbook import FloatArray, as_floats
-
-__all__ = [
-    "after_same_token",
-    "attention_entropy",
-    "first_token_weight",
-    "induction_score",
-    "largest_weight",
-    "mass_on",
-    "mean_distance",
-    "mean_over_rows",
-    "next_token_score",
-    "own_token_score",
-    "previous_token_score",
-    "same_token_before",
-    "same_token_score",
-    "shifted",
-    "weight_on",
-]
+from attnviz.core.attention.checks import FloatArray, as_floats
 
 Rows = NDArray[np.float64]
 Table = NDArray[np.bool_]
 
 ROW_SUM_SLACK = 0.01  # rows of models in half precision add up to as much as 1.002
-
-
-def mean_over_rows(values: ArrayLike) -> tuple[Rows, NDArray[np.int64]]:
-    """Return the mean of a measure over the rows that count, and how many they are.
-
-    Args:
-        values: (..., queries), NaN for a row that doesn't count.
-
-    Returns:
-        Means (...), NaN where no row counts, and numbers of rows (...).
-
-    >>> mean, n = mean_over_rows([[np.nan, 0.2, 0.4]])
-    >>> mean.round(3).tolist(), n.tolist()
-    ([0.3], [2])
-    """
-    values = np.asarray(values, np.float64)
-    counts = ~np.isnan(values)  # (..., queries)
-    n = np.asarray(counts.sum(axis=-1))
-    total = np.where(counts, values, 0.0).sum(axis=-1)
-    return np.asarray(np.where(n > 0, total / np.maximum(n, 1), np.nan)), n
 
 
 def attention_entropy(weights: ArrayLike, allowed: ArrayLike) -> Rows:

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.text.words import merge_words, word_of_tokens, word_spans
+from attnviz.core.trace.blocks import table_of_heads
 from attnviz.core.trace.trace import Trace
-
-__all__ = ["Followed", "followed", "followed_by_heads", "overlap"]
 
 AT_REST = 0.05  # of a row's weight: a head that gives less than that to words other than the first rests
 
@@ -87,7 +86,7 @@ def followed_by_heads(before: Trace, after: Trace, order: ArrayLike, *, part: st
     layers = before.layers_of(part)
     n_words = len(word_spans(before.text))
     sides = [(trace, word_of_tokens(trace.tokens_of(part)[1], trace.text)) for trace in (before, after)]
-    found = np.full((len(layers), max(before.heads(layer, part=part) for layer in layers), 2), np.nan)
+    found = table_of_heads(before, part, 2)
     for row, layer in enumerate(layers):
         maps = [(trace.layer_weights(layer, part=part), words) for trace, words in sides]  # (heads, queries, keys) each
         causal = before.causal(layer, part=part)

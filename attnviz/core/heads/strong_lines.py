@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.core.attention.textbook import as_floats
-
-__all__ = ["LEAST", "shares_left_out", "worth_a_line"]
+from attnviz.core.attention.checks import as_floats
 
 LEAST = 0.05  # a weight below it has no line: with many heads the faint ones would cover the rest
 

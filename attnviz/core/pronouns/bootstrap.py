@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.threads import one_thread
 
-__all__ = ["DRAWS", "LEVEL", "bootstrap_means", "group_interval"]
-
 DRAWS = 1000
 LEVEL = 0.95
 

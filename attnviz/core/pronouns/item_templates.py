@@ -13,8 +13,6 @@ from typing import Any
 
 from attnviz.core.pronouns.items import SHIPPED, Item, Span, item_line
 
-__all__ = ["TEMPLATES_FILE", "Word", "fill", "items_text", "make_items", "read_templates"]
-
 TEMPLATES_FILE = SHIPPED / "templates.toml"
 
 _SLOT = re.compile(r"\{([ABP])(?:\.(\w+)|:([^|}]*)\|([^}]*))?\}")  # {A}, {B.dat}, {P:war|waren}

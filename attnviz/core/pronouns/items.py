@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LANGUAGES", "SHIPPED", "Item", "Problem", "Span", "item_line", "parse_items", "read_items"]
-
 Span = tuple[int, int]
 
 SHIPPED = Path(__file__).parent

@@ -4,52 +4,17 @@ Nothing here understands a sentence. Pronouns are found in a list; candidates ar
 letter, an article before them); which of them a pronoun can mean is guessed from lists of names. The visitor decides.
 """
 
-import re
 import tomllib
-import unicodedata
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 
 from attnviz.core.pronouns.item_templates import read_templates
-from attnviz.core.pronouns.items import LANGUAGES, SHIPPED, Span
-
-__all__ = [
-    "align_words",
-    "changed_words",
-    "find_pronouns",
-    "guess_answer",
-    "language_of",
-    "runs",
-    "split_words",
-    "suggest_candidates",
-    "swap_pronoun",
-]
+from attnviz.core.pronouns.items import LANGUAGES, SHIPPED
+from attnviz.core.text.words import split_words
 
 MOST_CANDIDATES = 6
 WORDS_FILE = SHIPPED / "words.toml"
-
-_ALONE = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # signs of scripts without spaces
-# One of those, a word with its apostrophes and hyphens, or a punctuation mark.
-_WORD = re.compile(rf"[{_ALONE}]|[^\W{_ALONE}]+(?:['’\-][^\W{_ALONE}]+)*|[^\w\s]")
-_JOINERS = "\u00ad\u200c\u200d"  # soft hyphen, and what ties letters or emoji together without being seen
-
-
-def split_words(text: str) -> tuple[Span, ...]:
-    """Return (start, end) of every word and every punctuation mark of a text, in characters, end exclusive.
-
-    Scripts that write without spaces between words count each sign as one.
-
-    >>> [("Tom's cat, 猫は"[a:b]) for a, b in split_words("Tom's cat, 猫は")]
-    ["Tom's", 'cat', ',', '猫', 'は']
-    """
-    found: list[Span] = []
-    for start, end in (match.span() for match in _WORD.finditer(text)):
-        if found and found[-1][1] == start and _goes_on(text[start - 1], text[start]):
-            found[-1] = (found[-1][0], end)
-        else:
-            found.append((start, end))
-    return tuple(found)
 
 
 def language_of(text: str) -> str:
@@ -189,19 +154,6 @@ def runs(words: Sequence[int]) -> list[tuple[int, ...]]:
         else:
             found.append((word,))
     return found
-
-
-def _goes_on(before: str, sign: str) -> bool:
-    """Return True if a sign belongs to the word before it: an accent or a vowel of its own, or a letter after one."""
-    if _is_mark(sign) or before == "\u200d":
-        return True
-    return _is_mark(before) and sign.isalnum() and not re.match(f"[{_ALONE}]", sign)
-
-
-def _is_mark(sign: str) -> bool:
-    return (
-        unicodedata.category(sign)[0] == "M" or sign in _JOINERS or "\U0001f3fb" <= sign <= "\U0001f3ff"
-    )  # skin tones
 
 
 def _words(text: str) -> list[str]:

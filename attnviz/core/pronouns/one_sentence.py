@@ -10,13 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.core.pronouns.candidates import candidate_weights
 from attnviz.core.pronouns.items import Span
+from attnviz.core.pronouns.token_places import candidate_weights
+from attnviz.core.trace.blocks import table_of_heads
 from attnviz.core.trace.records import Token
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
-
-__all__ = ["Shares", "all_heads_looks", "clearest", "margins", "row_shares", "word_tokens"]
 
 
 @dataclass(frozen=True)
@@ -77,11 +76,9 @@ def all_heads_looks(
     Returns:
         (layers, heads, groups), sums of weights; NaN where a layer has fewer heads.
     """
-    layers = trace.layers_of(part)
-    n_heads = max(trace.heads(layer, part=part) for layer in layers)
-    found = np.full((len(layers), n_heads, len(groups)), np.nan)
+    found = table_of_heads(trace, part, len(groups))
     row_of_query = slice(query, query + 1)
-    for row, layer in enumerate(layers):
+    for row, layer in enumerate(trace.layers_of(part)):
         weights = trace.layer_weights(layer, part=part, queries=row_of_query, switches=switches)[:, 0]  # (heads, keys)
         found[row, : len(weights)] = candidate_weights(weights, groups)
     return found
@@ -104,19 +101,6 @@ def margins(looks: ArrayLike, answer: int) -> NDArray[np.float64]:
     others = np.delete(weights, answer, axis=-1)
     best = others.max(axis=-1) if others.shape[-1] else 0.0
     return np.asarray(weights[..., answer] - best)
-
-
-def clearest(values: ArrayLike, layers: Sequence[int], n: int) -> list[tuple[int, int, float]]:
-    """Return (layer, head, value) of the n largest values of a (layers, heads) map, largest first; NaN left out.
-
-    >>> clearest([[0.25, 0.5], [np.nan, -1.0]], [3, 7], 2)
-    [(3, 1, 0.5), (3, 0, 0.25)]
-    """
-    numbers = np.asarray(values, np.float64)
-    order = np.argsort(-np.nan_to_num(numbers, nan=-np.inf), axis=None, kind="stable")
-    rows, heads = np.unravel_index(order, numbers.shape)
-    found = ((layers[row], int(head), float(numbers[row, head])) for row, head in zip(rows, heads, strict=True))
-    return [entry for entry in found if not np.isnan(entry[2])][:n]
 
 
 def row_shares(row: ArrayLike, tokens: Sequence[Token], query: int, candidates: Collection[int]) -> Shares:

@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.pronouns.bootstrap import DRAWS
-from attnviz.core.pronouns.candidates import Chosen, Looks, Rate, Scores, choose_heads, score, take
+from attnviz.core.pronouns.head_scores import Chosen, Looks, Rate, Scores, choose_heads, score, take
 from attnviz.core.pronouns.items import SHIPPED
-
-__all__ = ["CSV_COLUMNS", "SCORES_FILE", "Board", "boards_text", "csv_text", "make_board", "make_boards", "read_boards"]
 
 SCORES_FILE = SHIPPED / "scores.json"
 CSV_COLUMNS = (

@@ -6,9 +6,7 @@ A head can look at a word and push the model away from it, and can push without 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attnviz.core.heads.in_words import _percent
-
-__all__ = ["verdict"]
+from attnviz.core.heads.in_words import percent
 
 CHANCE = 0.5  # a logit difference below this is as good as none: the likelier of two words has at most 62 % of both
 RARE = 0.001  # the model expects something else altogether where both words are below this
@@ -53,7 +51,7 @@ def verdict(
     """  # noqa: E501 - the sentence is what is shown
     spread = np.abs(np.asarray(others, np.float64))
     _check([*probabilities, difference, direct, effect, *spread, *(look for look in looks if look is not None)])
-    chances = ", ".join(f"“{word}” {_percent(p)}" for word, p in zip(words, probabilities, strict=True))
+    chances = ", ".join(f"“{word}” {percent(p)}" for word, p in zip(words, probabilities, strict=True))
     if max(probabilities) < RARE:
         return f"The model expects neither word here ({chances}), so nothing can be concluded."
     if abs(difference) < CHANCE:

@@ -11,28 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.core.attention.textbook import FloatArray, as_floats, attention_scores, softmax
+from attnviz.core.attention.checks import FloatArray, as_floats
+from attnviz.core.attention.made_up import random_qkv
+from attnviz.core.attention.textbook import attention_scores, softmax
 from attnviz.core.threads import one_thread
+from attnviz.core.trace.head import Head
 from attnviz.core.trace.records import LayerRecord
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import Trace
-
-__all__ = [
-    "Curves",
-    "Rows",
-    "Scaling",
-    "head_scaling",
-    "kurtosis",
-    "measure_rows",
-    "normal_density",
-    "product_density",
-    "query_gradient",
-    "random_heads",
-    "random_scaling",
-    "row_spread",
-    "scaling_curves",
-    "score_gradient",
-]
 
 NOTHING, TENFOLD = 0.01, 10.0  # gradients of a row, in units of the median with the factor
 N_ROWS = 2048
@@ -102,22 +87,6 @@ class Curves:
     above_99: NDArray[np.float64]
     nothing: NDArray[np.float64]
     tenfold: NDArray[np.float64]
-
-
-def random_heads(n_texts: int, n_tokens: int, d: int, seed: int = 0) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return q, k and v, each (texts, tokens, d), every component on its own normal with mean 0 and variance 1.
-
-    Raises:
-        ValueError: a count below 1.
-
-    >>> q, k, v = random_heads(1, 3, 8)
-    >>> q.shape, bool((q == k).any())
-    ((1, 3, 8), False)
-    """
-    if min(n_texts, n_tokens, d) < 1:
-        raise ValueError(f"expected at least 1 text, 1 token and 1 component, got {n_texts}, {n_tokens} and {d}")
-    q, k, v = np.random.default_rng(seed).standard_normal((3, n_texts, n_tokens, d))
-    return q, k, v
 
 
 def product_density(x: ArrayLike, d: int) -> NDArray[np.float64]:
@@ -249,7 +218,7 @@ def random_scaling(n_tokens: int, d: int, seed: int = 0, *, n_rows: int = N_ROWS
     """
     if n_tokens < 2:
         raise ValueError(f"expected at least 2 tokens, since one alone has no choice; got {n_tokens}")
-    q, k, v = random_heads(-(-n_rows // n_tokens), n_tokens, d, seed)
+    q, k, v = random_qkv(-(-n_rows // n_tokens), n_tokens, d, seed=seed)
     loss = np.random.default_rng([seed, 1]).standard_normal(v.shape)
     factor = 1 / math.sqrt(d)
     products = attention_scores(q, k, scale=1.0)  # (texts, queries, keys)
@@ -274,35 +243,29 @@ def scaling_curves(shapes: Sequence[tuple[int, int]], seed: int = 0, *, n_rows: 
     )
 
 
-def head_scaling(trace: Trace, layer: int, head: int, *, part: str | None = None, seed: int = 0) -> Scaling:
+def head_scaling(head: Head, *, seed: int = 0) -> Scaling:
     """Measure a trained head on a text with its own factor and without, with a random direction of the loss.
 
     Args:
-        trace: a text as a model saw it.
-        layer: its number.
-        head: its number.
-        part: which part of a model that has several.
+        head: of a text as a model saw it.
         seed: of the loss's direction.
 
     Raises:
-        ValueError: no such head, no row with a choice, or a model whose scores are not a factor times q . k.
+        ValueError: no row with a choice, or a model whose scores are not a factor times q . k.
     """
-    q, k, v = (array.astype(np.float64) for array in trace.qkv(layer, head, part=part))
-    record = trace.records[part or trace.parts[0]][layer]
-    if isinstance(record, LayerRecord) and record.softcap is not None:
+    q, k, v = (array.astype(np.float64) for array in head.qkv)
+    if isinstance(head.record, LayerRecord) and head.record.softcap is not None:
         raise ValueError("this model bends its scores with a soft-cap, so its gradient has another form")
-    allowed = trace.allowed(layer, head, part=part)  # (queries, keys)
-    choice = allowed.sum(axis=-1) > 1  # (queries,)
+    choice = head.allowed.sum(axis=-1) > 1  # (queries,)
     if not choice.any():
         raise ValueError("expected a query with at least two keys to choose from; type a longer text")
     loss = np.random.default_rng([seed, 1]).standard_normal((len(q), v.shape[-1]))[choice]
-    factor = trace.scale(layer, part=part)
     measured = []
-    for switches, own in ((Switches(), factor), (Switches(scaled=False), 1.0)):
-        weights = trace.weights(layer, head, part=part, switches=switches)[choice].astype(np.float64)
-        measured.append(measure_rows(weights, k, v, loss, own))
+    for switches, factor in ((Switches(), head.scale), (Switches(scaled=False), 1.0)):
+        weights = head.under(switches).weights[choice].astype(np.float64)
+        measured.append(measure_rows(weights, k, v, loss, factor))
     with one_thread():
-        return Scaling((q @ k.T)[allowed], factor, measured[0], measured[1])
+        return Scaling((q @ k.T)[head.allowed], head.scale, measured[0], measured[1])
 
 
 def row_spread(scores: ArrayLike) -> NDArray[np.float64]:

@@ -9,8 +9,6 @@ A `·`, `⏎` or `⇥` that the user typed is written `‹·›`, `‹⏎›`, `
 import re
 import unicodedata
 
-__all__ = ["as_bytes", "visible"]
-
 _SIGNS = {" ": "·", "\n": "⏎", "\t": "⇥"}
 _C0 = (
     "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US"

@@ -1,6 +1,7 @@
 """Words of a text: where they are, in another order, and a map of tokens seen as one of words. NumPy only."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -11,21 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from attnviz.core.threads import one_thread
 from attnviz.core.trace.records import Token
 
-__all__ = [
-    "Item",
-    "item_of_tokens",
-    "merge_words",
-    "shuffle_words",
-    "token_items",
-    "weight_on",
-    "word_items",
-    "word_of_tokens",
-    "word_spans",
-]
-
 # Han, Hiragana, Katakana: scripts without spaces, in which a character is about as much as a word
 _CHARACTER = r"\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 _WORDS = {False: re.compile(r"\S+"), True: re.compile(rf"[{_CHARACTER}]|[^\s{_CHARACTER}]+")}
+_ALONE = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # signs of scripts without spaces
+# One of those, a word with its apostrophes and hyphens, or a punctuation mark.
+_WORD_OR_SIGN = re.compile(rf"[{_ALONE}]|[^\W{_ALONE}]+(?:['’\-][^\W{_ALONE}]+)*|[^\w\s]")
+_JOINERS = "\u00ad\u200c\u200d"  # soft hyphen, and what ties letters or emoji together without being seen
 
 
 @dataclass(frozen=True)
@@ -58,6 +51,23 @@ def word_spans(text: str, *, characters: bool = False) -> list[tuple[int, int]]:
     [(0, 1), (1, 2), (3, 5), (6, 9)]
     """
     return [match.span() for match in _WORDS[characters].finditer(text)]
+
+
+def split_words(text: str) -> tuple[tuple[int, int], ...]:
+    """Return (start, end) of every word and every punctuation mark of a text, in characters, end exclusive.
+
+    Scripts that write without spaces between words count each sign as one.
+
+    >>> [("Tom's cat, 猫は"[a:b]) for a, b in split_words("Tom's cat, 猫は")]
+    ["Tom's", 'cat', ',', '猫', 'は']
+    """
+    found: list[tuple[int, int]] = []
+    for start, end in (match.span() for match in _WORD_OR_SIGN.finditer(text)):
+        if found and found[-1][1] == start and _goes_on(text[start - 1], text[start]):
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return tuple(found)
 
 
 def shuffle_words(text: str, seed: int = 0) -> tuple[str, NDArray[np.int64]]:
@@ -200,6 +210,19 @@ def weight_on(weights: ArrayLike, columns: ArrayLike) -> float:
     """
     rows = np.asarray(weights, np.float64)[:, np.asarray(columns, bool)]
     return float(rows.sum(axis=1).mean()) if len(rows) else 0.0
+
+
+def _goes_on(before: str, sign: str) -> bool:
+    """Return True if a sign belongs to the word before it: an accent or a vowel of its own, or a letter after one."""
+    if _is_mark(sign) or before == "\u200d":
+        return True
+    return _is_mark(before) and sign.isalnum() and not re.match(f"[{_ALONE}]", sign)
+
+
+def _is_mark(sign: str) -> bool:
+    return (
+        unicodedata.category(sign)[0] == "M" or sign in _JOINERS or "\U0001f3fb" <= sign <= "\U0001f3ff"
+    )  # skin tones
 
 
 def _written(tokens: Sequence[Token]) -> str:

@@ -13,8 +13,6 @@ from attnviz.core.attention.masks import Mask, causal_rule, full_mask
 from attnviz.core.text.visible import visible
 from attnviz.core.trace.records import LayerMaps, LayerRecord, ModelInfo, Token
 
-__all__ = ["Captured", "Layers", "captured"]
-
 Layers: TypeAlias = NDArray[Any] | Sequence[ArrayLike] | Mapping[int, ArrayLike]
 """One array a layer: a stack, a list, or layer number -> array."""
 

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.arguments import tile
+from attnviz.core.arguments import tile, whole
 from attnviz.core.trace.maps import Maps
-from attnviz.core.trace.records import Float, Token
+from attnviz.core.trace.records import Float, LayerMaps, LayerRecord, Token
 from attnviz.core.trace.switches import Switches
-
-__all__ = ["Head"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +57,46 @@ class Head:
         """(queries, keys) True where that query may see that key."""
         return self.trace.allowed(self.layer, self.head, **self._where)
 
+    @property
+    def acting(self) -> Switches:
+        """The switches that the picture is made under: its own, or those of the pass."""
+        return self.trace.switches if self.switches is None else self.switches
+
+    @property
+    def record(self) -> LayerRecord | LayerMaps:
+        """What the pass left of its layer."""
+        return self.trace.records[self.part][self.layer]
+
+    @property
+    def finished(self) -> bool:
+        """True if only its finished weights are known, neither scores nor q, k and v."""
+        return isinstance(self.record, LayerMaps)
+
+    @property
+    def qkv(self) -> tuple[Float, Float, Float]:
+        """Q (queries, d_head), k (keys, d_head), v (keys, d_head) of the whole text; ValueError for finished maps."""
+        return self.trace.qkv(self.layer, self.head, part=self.part)
+
+    @property
+    def scale(self) -> float:
+        """The model's own factor in front of q k^T; ValueError for finished maps."""
+        return self.trace.scale(self.layer, part=self.part)
+
     def row(self, query: int) -> Float:
-        """Return (keys of the tile,) the weights of one query, counted in the whole text."""
-        return self.tile(slice(query, query + 1), self.keys).weights[0]
+        """Return (keys of the tile,) the weights of one query, counted in the whole text.
+
+        Raises:
+            ValueError: there is no such query.
+        """
+        return self.tile(self._only("query", query, 0), self.keys).weights[0]
 
     def cell(self, query: int, key: int) -> float:
-        """Return the weight that one query gives to one key, both counted in the whole text."""
-        return float(self.tile(slice(query, query + 1), slice(key, key + 1)).weights[0, 0])
+        """Return the weight that one query gives to one key, both counted in the whole text.
+
+        Raises:
+            ValueError: there is no such query or key.
+        """
+        return float(self.tile(self._only("query", query, 0), self._only("key", key, 1)).weights[0, 0])
 
     def tile(self, queries: slice | None = None, keys: slice | None = None) -> "Head":
         """Return the same head with another tile, counted in the whole text."""
@@ -74,6 +105,13 @@ class Head:
     def under(self, switches: Switches | None) -> "Head":
         """Return the same head, on the same q and k, under other switches."""
         return replace(self, switches=switches)
+
+    def _only(self, name: str, place: int, side: int) -> slice:
+        """Return the slice that cuts one query (side 0) or one key (side 1)."""
+        n = len(self.trace.tokens_of(self.part)[side])
+        if not 0 <= whole(name, place) < n:
+            raise ValueError(f"{name} must be from 0 to {n - 1}, got {place!r}")
+        return slice(place, place + 1)
 
     @property
     def _where(self) -> dict[str, Any]:

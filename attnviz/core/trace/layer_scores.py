@@ -6,9 +6,7 @@ from numpy.typing import NDArray
 from attnviz.core.attention.textbook import softmax
 from attnviz.core.threads import one_thread
 from attnviz.core.trace.records import Float, LayerRecord
-from attnviz.core.trace.switches import Switches, allowed_cells
-
-__all__ = ["layer_scores", "layer_weights"]
+from attnviz.core.trace.switches import Switches, allowed_table
 
 
 def layer_scores(record: LayerRecord, switches: Switches, layer: int, heads: slice, queries: slice) -> Float:
@@ -31,11 +29,8 @@ def layer_scores(record: LayerRecord, switches: Switches, layer: int, heads: sli
         scores += own[:, rows]
     if switches.temperature != 1.0:
         scores /= np.float32(switches.temperature)
-    if not switches.forbid:
-        np.copyto(scores, -np.inf, where=~allowed_cells(record.mask, switches, layer, 0, rows, columns))
-        return scores
-    for i, head in enumerate(numbers):
-        scores[i][~allowed_cells(record.mask, switches, layer, head, rows, columns)] = -np.inf
+    allowed = allowed_table(record.mask, switches, layer, range(record.shape[0])[heads], rows, columns)
+    np.copyto(scores, -np.inf, where=~allowed)
     return scores
 
 

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from attnviz.core.arguments import instance, one_of, tile, whole
 from attnviz.core.trace.layer_scores import layer_scores, layer_weights
 from attnviz.core.trace.records import Float, LayerMaps, LayerRecord, ModelInfo, Token
-from attnviz.core.trace.switches import Switches, allowed_cells
-
-__all__ = ["Maps"]
+from attnviz.core.trace.switches import Switches, allowed_cells, allowed_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,12 +153,11 @@ class Maps:
         queries: slice | None = None,
         switches: Switches | None = None,
     ) -> NDArray[np.bool_]:
-        """Return the cells that a layer's rule allows, (1, queries, keys), or (heads, ...) if looks are forbidden."""
-        forbid = (self.switches if switches is None else switches).forbid
-        heads = range(self.heads(layer, part=part)) if forbid else (0,)
-        return np.stack(
-            [self.allowed(layer, head, part=part, queries=queries, switches=switches) for head in heads]
-        )  # (1 or heads, queries, keys)
+        """Return the cells that a layer's rule allows, (1, queries, keys), or (heads, ...) where heads differ."""
+        record = self._record(layer, part)
+        rows, columns = np.arange(record.shape[1])[tile("queries", queries)], np.arange(record.shape[2])
+        acting = self._switches(record, switches, part)
+        return allowed_table(record.mask, acting, layer, range(record.shape[0]), rows, columns)
 
     def _weights(
         self, layer: int, heads: slice, part: str | None, queries: slice | None, switches: Switches | None

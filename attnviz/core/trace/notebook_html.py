@@ -8,8 +8,6 @@ import numpy as np
 
 from attnviz.core.trace.records import Float, ModelInfo, Token
 
-__all__ = ["trace_html"]
-
 CELL = 26  # px of a thumbnail
 GAP = 4
 LEVELS = 5  # of opacity

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from attnviz.core.attention.masks import Mask
 
-__all__ = ["Float", "LayerMaps", "LayerRecord", "ModelInfo", "Token"]
-
 Float: TypeAlias = NDArray[np.float32]
 
 

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["as_slice", "positions", "row_blocks", "rows_in_work", "spaced_rows"]
-
 BLOCK_CELLS = 1 << 20  # weights in work at a time, 4 MB: more doesn't fit a processor's cache
 
 

@@ -1,6 +1,6 @@
 """The switches: what a visitor may change about attention, as plain data."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +93,20 @@ def allowed_cells(
         for query, key in forbidden:
             cells[np.ix_(queries == query, keys == key)] = False
     return cells
+
+
+def allowed_table(
+    mask: Mask,
+    switches: Switches,
+    layer: int,
+    heads: Sequence[int],
+    queries: NDArray[np.int64],
+    keys: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """Return (1 or heads, queries, keys), what `allowed_cells` says of heads; one table where it holds for all."""
+    differ = any(number in (None, layer) and head is not None for number, head, *_ in switches.forbid)
+    told_apart = heads if differ else heads[:1]
+    return np.stack([allowed_cells(mask, switches, layer, head, queries, keys) for head in told_apart])
 
 
 def _check_a_key_is_left(mask: Mask, switches: Switches, forbidden: list[tuple[int, int]]) -> None:

@@ -7,9 +7,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.trace.blocks import Block, read_block
+from attnviz.core.trace.maps import Maps
 from attnviz.core.trace.row_picks import rows_in_work, spaced_rows
-
-__all__ = ["Grid", "pool_tiles", "thumbnail_grid"]
+from attnviz.core.trace.switches import Switches
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,16 @@ def thumbnail_grid(n_queries: int, n_keys: int, size: int, max_rows: int) -> Gri
     edges = np.linspace(0, n_queries, n_tiles + 1).astype(np.int64)
     key_edges = np.linspace(0, n_keys, min(size, n_keys) + 1).astype(np.int64)
     return Grid(rows, np.searchsorted(np.asarray(rows), edges), key_edges)
+
+
+def layer_tiles(
+    trace: Maps, layer: int, grid: Grid, *, part: str | None = None, switches: Switches | None = None
+) -> Iterator[tuple[Block, NDArray[np.float32], NDArray[np.float32]]]:
+    """Yield a layer's rows block by block, each with the tiles of `pool_tiles` that it makes."""
+    for bins in grid.blocks(trace.heads(layer, part=part)):
+        rows, edges = grid.rows_of(bins)
+        block = read_block(trace, layer, rows, part=part, switches=switches)
+        yield block, *pool_tiles(block.weights, block.allowed, edges, grid.key_edges)
 
 
 def pool_tiles(

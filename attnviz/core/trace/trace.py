@@ -9,16 +9,14 @@ from numpy.typing import NDArray
 
 from attnviz.core.arguments import whole
 from attnviz.core.attention.textbook import softmax
+from attnviz.core.trace.blocks import table_of_heads
 from attnviz.core.trace.captured import captured
 from attnviz.core.trace.head import Head
 from attnviz.core.trace.maps import Maps
 from attnviz.core.trace.notebook_html import trace_html
 from attnviz.core.trace.records import Float, Token
-from attnviz.core.trace.row_picks import as_slice
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.thumbnails import pool_tiles, thumbnail_grid
-
-__all__ = ["Trace"]
+from attnviz.core.trace.thumbnails import layer_tiles, thumbnail_grid
 
 THUMBNAIL = 10  # tiles along a side in a notebook: few, so that its file stays small
 MOST_ROWS = 512  # of a text that go into them
@@ -130,15 +128,10 @@ class Trace(Maps):
 
     def _thumbnails(self, part: str) -> Float:
         """Return (layers, heads, rows, columns) the largest weight of each tile; NaN where masked or without a head."""
-        layers, (queries, keys) = self.layers_of(part), self.tokens_of(part)
+        queries, keys = self.tokens_of(part)
         grid = thumbnail_grid(len(queries), len(keys), THUMBNAIL, MOST_ROWS)
-        n_heads = max(self.heads(layer, part=part) for layer in layers)
-        tiles = np.full((len(layers), n_heads, *grid.shape), np.nan, np.float32)
-        for i, layer in enumerate(layers):
-            for bins in grid.blocks(n_heads):
-                rows, edges = grid.rows_of(bins)
-                weights = self.layer_weights(layer, part=part, queries=as_slice(rows))
-                allowed = self.layer_allowed(layer, part=part, queries=as_slice(rows))
-                pooled, _ = pool_tiles(weights, allowed, edges, grid.key_edges)
-                tiles[i, : len(weights), bins.start : bins.stop] = pooled
+        tiles = table_of_heads(self, part, *grid.shape, dtype=np.float32)
+        for i, layer in enumerate(self.layers_of(part)):
+            found = [pooled for _, pooled, _ in layer_tiles(self, layer, grid, part=part)]
+            tiles[i, : len(found[0])] = np.concatenate(found, axis=1)
         return tiles

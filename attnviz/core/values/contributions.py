@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.core.attention.textbook import as_floats
-
-__all__ = ["contributions", "cosine", "looks_elsewhere", "size_shares"]
+from attnviz.core.attention.checks import as_floats
 
 Float = NDArray[np.floating[Any]]
 

@@ -5,10 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.core.attention.textbook import as_floats
+from attnviz.core.attention.checks import as_floats
 from attnviz.core.threads import one_thread
-
-__all__ = ["rollout"]
 
 
 def rollout(layers: Iterable[ArrayLike], *, kept: float = 0.5) -> NDArray[np.float64]:

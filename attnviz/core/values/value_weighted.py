@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.core.attention.textbook import as_floats
-
-__all__ = ["row_shares", "value_weighted"]
+from attnviz.core.attention.checks import as_floats
 
 Float = NDArray[np.floating[Any]]
 

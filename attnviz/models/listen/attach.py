@@ -17,7 +17,8 @@ def attach(read: Callable[..., tuple[Any, ...]], title: str, device: str) -> tup
 
     Args:
         read: gives a tuple that begins with the model, with our attention, or with its own for `listen=False`.
-        title: what to call the model; `device`: of torch.
+        title: what to call the model.
+        device: of torch.
 
     Raises:
         ValueError: nothing can be shown of this architecture; the first reason that was found.

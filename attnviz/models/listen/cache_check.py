@@ -14,9 +14,10 @@ import torch
 from attnviz.core.trace.switches import Switches
 from attnviz.models.generate import Pass
 from attnviz.models.listen.feed import windows
-from attnviz.models.listen.probe import COST, MOST_TRIED, PROBE_TOKENS, bare_trace, one_line, probe_ids
+from attnviz.models.listen.probe import COST, MOST_TRIED, PROBE_TOKENS, bare_trace, probe_ids
 from attnviz.models.listen.torch_cache import CLOSE_LOGITS, TorchRun
 from attnviz.models.listen.wiring import Wiring
+from attnviz.models.texts import first_line
 
 CLOSE, CLOSE_HALF = 1e-5, 1e-3  # by so much a weight may differ in float32, and in half precision
 STEPS = 3
@@ -94,7 +95,7 @@ def _compare(model: Any, wiring: Wiring, length: int, close: float) -> str:
         for end in range(max(1, len(ids) - STEPS), len(ids) + 1):
             step = run(ids[:end])
     except Exception as error:  # a cache of another kind than ours makes an architecture raise anything
-        return f"{FAILS} ({one_line(error)})"
+        return f"{FAILS} ({first_line(error)})"
     whole = again(ids)
     apart = _apart(step, whole)
     if not apart <= close:

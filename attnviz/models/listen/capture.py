@@ -15,31 +15,18 @@ from typing import Any
 import numpy as np
 import torch
 from transformers import AttentionInterface, AttentionMaskInterface
-from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from attnviz.core.attention.masks import Mask, causal_rule, full_mask, mask_from_table
 from attnviz.core.trace.records import LayerRecord
-from attnviz.core.trace.switches import Switches, allowed_cells
+from attnviz.core.trace.switches import Switches
+from attnviz.models.listen.call import Call, UnknownExtra
+from attnviz.models.listen.computed import output_of
 from attnviz.models.listen.store import Kept, Store
 
 NAME = "attnviz"
-QUERY_BLOCK = 256  # rows at a time in our own attention: bounds its memory
 
 _recorder: ContextVar["Recorder | None"] = ContextVar("attnviz_recorder", default=None)
-
-# Extras that attention functions are handed and that change nothing about the weights.
-HARMLESS = {
-    "cache_position", "cu_seq_lens_k", "cu_seq_lens_q", "deterministic", "dropout", "is_causal", "labels",
-    "logits_to_keep", "max_length_k", "max_length_q", "num_items_in_batch", "output_attentions",
-    "output_hidden_states", "output_router_logits", "past_key_values", "position_ids", "return_dict",
-    "sliding_window", "token_type_ids", "use_cache",
-}  # fmt: skip
-UNDERSTOOD = {"softcap", "s_aux", "position_bias"}
-
-
-class UnknownExtra(Exception):
-    """A model handed its attention something that this module doesn't know how to honour."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +52,7 @@ class _Layer:
     rest: Mapping[str, Any]
 
     def record(self) -> LayerRecord:
+        """Return it, without a copy."""
         q, k, v = (kept.array() for kept in self.arrays)
         return LayerRecord(q, k, v, **self.rest)
 
@@ -101,40 +89,42 @@ class Recorder:
         """Part -> layer -> what the pass left behind."""
         return {part: {layer: kept.record() for layer, kept in layers.items()} for part, layers in self._kept.items()}
 
-    def attend(
-        self,
-        module: torch.nn.Module,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        attention_mask: torch.Tensor | None,
-        scaling: float | None,
-        extras: Mapping[str, Any],
-    ) -> tuple[torch.Tensor, None]:
+    def attend(self, call: Call) -> torch.Tensor:
         """Record one layer and return its output, (1, queries, heads, d_head)."""
-        check_extras(extras)
-        part, layer = self._place(module)
-        factor = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
-        own = self.wires.factors.get(module, factor)
-        mask, bias = self._rule(module, query, key, attention_mask, extras)
-        asked = query if own == factor else query / (own / factor)
-        kept = _Layer(
-            arrays=tuple(self._store.keep(tensor[0]) for tensor in (asked, key, value)),
-            rest={
-                "scale": own,
-                "mask": mask,
-                "softcap": extras.get("softcap"),
-                "sinks": None if extras.get("s_aux") is None else _array(extras["s_aux"]),
-                "bias": bias,
-            },
-        )
-        self._kept.setdefault(part, {})[layer] = kept
-        self.calls.append((part, layer))
-        record = kept.record()
-        output = self._output(module, query, key, value, attention_mask, factor, record, extras, (part, layer))
+        place = self._place(call.module)
+        record = self._keep(call, *place)
+        self.calls.append(place)
+        output = output_of(call, record, self.switches, place)
         if self.on_layer is not None:
             self.on_layer(len(self.calls))
-        return output, None
+        return output
+
+    def _keep(self, call: Call, part: str, layer: int) -> LayerRecord:
+        """Keep what a layer's attention is computed from, and return it."""
+        arrays = tuple(self._store.keep(tensor[0]) for tensor in (self._asked(call), call.key, call.value))
+        kept = _Layer(arrays, self._rest(call))
+        self._kept.setdefault(part, {})[layer] = kept
+        return kept.record()
+
+    def _asked(self, call: Call) -> torch.Tensor:
+        """Return the queries without the part of the model's own factor that they carry when they come in."""
+        own = self._own_factor(call)
+        return call.query if own == call.factor else call.query / (own / call.factor)
+
+    def _own_factor(self, call: Call) -> float:
+        return self.wires.factors.get(call.module, call.factor)
+
+    def _rest(self, call: Call) -> dict[str, Any]:
+        """Return what a `LayerRecord` holds beside q, k and v."""
+        mask, bias = self._rule(call)
+        sinks = call.extras.get("s_aux")
+        return {
+            "scale": self._own_factor(call),
+            "mask": mask,
+            "softcap": call.extras.get("softcap"),
+            "sinks": None if sinks is None else _array(sinks),
+            "bias": bias,
+        }
 
     def _place(self, module: torch.nn.Module) -> tuple[str, int]:
         if module not in self.wires.numbers:
@@ -144,68 +134,24 @@ class Recorder:
             layer = sum(1 for name, _ in self.calls if name == part)
         return part, layer
 
-    def _rule(
-        self,
-        module: torch.nn.Module,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        attention_mask: torch.Tensor | None,
-        extras: Mapping[str, Any],
-    ) -> tuple[Mask, np.ndarray | None]:
+    def _rule(self, call: Call) -> tuple[Mask, np.ndarray | None]:
         """Return the model's own mask of this call and what is added to its scores, each read once a pass."""
-        n_queries, n_keys = query.shape[2], key.shape[2]
-        bias = extras.get("position_bias")
-        if bias is None and attention_mask is not None and attention_mask.dtype != torch.bool:
-            bias = _bias_inside(attention_mask)
-        if attention_mask is None:
-            causal = n_queries > 1 and is_causal(module, extras)
-            mask_key, build = id(Mask) + causal, lambda: (causal_rule if causal else full_mask)(n_queries, n_keys)
-        else:
-            mask_key, build = id(attention_mask), lambda: _read_mask(attention_mask, n_queries, n_keys)
-        held, mask = self._masks.get(mask_key, (None, None))
-        if mask is None or (mask.n_queries, mask.n_keys) != (n_queries, n_keys):
-            mask = build()
-            self._masks[mask_key] = (attention_mask, mask)  # keeps the tensor alive, so that its id stays its own
+        tensor, bias = call.mask, call.extras.get("position_bias")
+        if bias is None and tensor is not None and tensor.dtype != torch.bool:
+            bias = _bias_inside(tensor)
+        causal = call.size[0] > 1 and call.causal
+        mask_key = id(Mask) + causal if tensor is None else id(tensor)
+        mask = self._masks.get(mask_key, (None, None))[1]
+        if mask is None or (mask.n_queries, mask.n_keys) != call.size:
+            mask = (
+                (causal_rule if causal else full_mask)(*call.size) if tensor is None else _read_mask(tensor, *call.size)
+            )
+            self._masks[mask_key] = (tensor, mask)  # keeps the tensor alive, so that its id stays its own
         if bias is None:
             return mask, None
         if id(bias) not in self._biases:
-            self._biases[id(bias)] = (bias, _array(bias.expand(1, -1, n_queries, n_keys)[0]))
+            self._biases[id(bias)] = (bias, _array(bias.expand(1, -1, *call.size)[0]))
         return mask, self._biases[id(bias)][1]
-
-    def _output(
-        self,
-        module: torch.nn.Module,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        attention_mask: torch.Tensor | None,
-        factor: float,
-        record: LayerRecord,
-        extras: Mapping[str, Any],
-        place: tuple[str, int],
-    ) -> torch.Tensor:
-        part, layer = place
-        switches = self.switches
-        if part == "cross" and switches.causal is not None:
-            switches = Switches(None, switches.scaled, switches.temperature, switches.ablate, switches.forbid)
-        if not switches.scaled:
-            factor /= record.scale  # also takes out what the model already put into q
-        if record.softcap is None and record.sinks is None and record.bias is None:
-            output = sdpa_attention_forward(
-                module,
-                query,
-                key,
-                value,
-                _switched_mask(attention_mask, record, switches, layer, query.device),
-                scaling=factor / switches.temperature,
-                is_causal=is_causal(module, extras) and switches.causal is not False,
-            )[0]
-        else:
-            output = _plain_attention(query, key, value, record, switches, layer, factor)
-        off = [head for number, head in switches.ablate if number == layer]
-        if off:
-            output[:, :, off] = 0.0
-        return output
 
 
 @contextmanager
@@ -231,7 +177,7 @@ def recorded_attention(
     recorder = _recorder.get()
     if recorder is None:
         recorder = Recorder(Wires({module: ("", 0)}))
-    return recorder.attend(module, query, key, value, attention_mask, scaling, extras)
+    return recorder.attend(Call(module, query, key, value, attention_mask, scaling, extras)), None
 
 
 def register() -> None:
@@ -241,13 +187,6 @@ def register() -> None:
     """
     AttentionInterface.register(NAME, recorded_attention)
     AttentionMaskInterface.register(NAME, sdpa_mask)
-
-
-def check_extras(extras: Mapping[str, Any]) -> None:
-    """Raise UnknownExtra if a model hands over something that may change its weights and isn't understood here."""
-    unknown = sorted(k for k, v in extras.items() if v is not None and k not in HARMLESS | UNDERSTOOD)
-    if unknown:
-        raise UnknownExtra(f"the model's attention takes {', '.join(unknown)}, which attnviz doesn't know")
 
 
 def number_modules(model: torch.nn.Module, *, encoder_decoder: bool) -> dict[torch.nn.Module, tuple[str, int]]:
@@ -275,12 +214,6 @@ def _part_of(path: str) -> str:
     return next((name for name in names if name in ("encoder", "decoder")), "decoder")
 
 
-def is_causal(module: torch.nn.Module, extras: Mapping[str, Any]) -> bool:
-    """Return True if a pass without a mask hides later keys, as transformers' own attention reads it."""
-    told = extras.get("is_causal")
-    return bool(told if told is not None else getattr(module, "is_causal", True))
-
-
 def _array(tensor: torch.Tensor) -> np.ndarray:
     array = tensor.detach().to("cpu", torch.float32).numpy().view()
     array.flags.writeable = False
@@ -301,56 +234,3 @@ def _bias_inside(mask: torch.Tensor) -> torch.Tensor | None:
     """Return what a float mask adds to allowed scores, or None if it only allows and forbids."""
     added = torch.where(mask > torch.finfo(mask.dtype).min / 2, mask, torch.zeros_like(mask))
     return added if bool((added != 0).any()) else None
-
-
-def _switched_mask(
-    attention_mask: torch.Tensor | None, record: LayerRecord, switches: Switches, layer: int, device: torch.device
-) -> torch.Tensor | None:
-    """Return the mask to compute with: the model's own object unless a switch changes it."""
-    forbids = any(number in (None, layer) for number, *_ in switches.forbid)
-    if switches.causal is None and not forbids:
-        return attention_mask
-    return torch.from_numpy(_allowed_table(record, switches, layer)).to(device)[None]  # (1, 1 or heads, q, k)
-
-
-def _allowed_table(record: LayerRecord, switches: Switches, layer: int) -> np.ndarray:
-    heads, n_queries, n_keys = record.shape
-    rows, columns = np.arange(n_queries), np.arange(n_keys)
-    per_head = any(number in (None, layer) and head is not None for number, head, *_ in switches.forbid)
-    return np.stack(
-        [allowed_cells(record.mask, switches, layer, h, rows, columns) for h in range(heads if per_head else 1)]
-    )
-
-
-def _plain_attention(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    record: LayerRecord,
-    switches: Switches,
-    layer: int,
-    factor: float,
-) -> torch.Tensor:
-    """Return attention with soft-cap, sinks or a bias: (1, queries, heads, d_head).
-
-    It is computed in float32 and by blocks of queries, as the model's own eager attention does. A sink is one more
-    logit a row: it takes its share of the weight and writes nothing.
-    """
-    groups = query.shape[1] // key.shape[1]
-    k, v = repeat_kv(key, groups).float(), repeat_kv(value, groups).float()
-    table = torch.from_numpy(_allowed_table(record, switches, layer)).to(query.device)  # (1 or heads, q, k)
-    outputs = []
-    for start in range(0, query.shape[2], QUERY_BLOCK):
-        block = slice(start, start + QUERY_BLOCK)
-        scores = query[:, :, block].float() @ k.transpose(-1, -2) * factor  # (1, heads, block, keys)
-        if record.softcap is not None:
-            scores = record.softcap * torch.tanh(scores / record.softcap)
-        if record.bias is not None:
-            scores = scores + torch.from_numpy(np.array(record.bias[:, block])).to(scores.device)
-        scores = scores.masked_fill(~table[:, block], float("-inf"))
-        if record.sinks is not None:
-            sinks = torch.from_numpy(np.array(record.sinks)).to(scores.device).view(1, -1, 1, 1)
-            scores = torch.cat([scores, sinks.expand(1, -1, scores.shape[2], 1)], dim=-1)
-        weights = torch.softmax(scores / switches.temperature, dim=-1)[..., : k.shape[2]]
-        outputs.append(weights @ v)
-    return torch.cat(outputs, dim=2).transpose(1, 2).contiguous().to(query.dtype)

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from attnviz.models.listen.call import Call
 from attnviz.models.listen.capture import Recorder, Wires
 
 QUERIES = (
@@ -38,27 +39,19 @@ class FactorRecorder(Recorder):
         self.factors: dict[torch.nn.Module, float] = {}
         self._projected = projected
 
-    def attend(
-        self,
-        module: torch.nn.Module,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        attention_mask: torch.Tensor | None,
-        scaling: float | None,
-        extras: Mapping[str, Any],
-    ) -> tuple[torch.Tensor, None]:
+    def attend(self, call: Call) -> torch.Tensor:
         """Measure and record one layer and return its output, (1, queries, heads, d_head)."""
-        if scaling == 1.0:
-            before = self._projected.get(module, {})
-            ratios = [_ratio(x, before[i]) for i, x in enumerate((query, key)) if i in before]
-            kept = getattr(module, "scaling", None)  # OPT and Whisper keep theirs there; for projections in one matrix
-            told = float(kept) if isinstance(kept, int | float) and kept > 0 else 1.0
-            own = told if len(ratios) < 2 or None in ratios else ratios[0] * ratios[1]
-            exact = [x for x in (1.0, told, query.shape[-1] ** -0.5) if abs(own - x) < CONSTANT * x]
+        if call.scaling == 1.0:
+            before = self._projected.get(call.module, {})
+            found = [_ratio(x, before[i]) for i, x in enumerate((call.query, call.key)) if i in before]
+            ratios = [ratio for ratio in found if ratio is not None]
+            kept = getattr(call.module, "scaling", None)  # OPT and Whisper keep theirs there
+            told = float(kept) if isinstance(kept, int | float) and kept > 0 else 1.0  # for projections in one matrix
+            own = ratios[0] * ratios[1] if len(ratios) == 2 else told
+            exact = [x for x in (1.0, told, call.query.shape[-1] ** -0.5) if abs(own - x) < CONSTANT * x]
             if 1.0 not in exact:
-                self.factors[module] = exact[0] if exact else own
-        return super().attend(module, query, key, value, attention_mask, scaling, extras)
+                self.factors[call.module] = exact[0] if exact else own
+        return super().attend(call)
 
 
 @contextmanager

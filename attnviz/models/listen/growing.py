@@ -18,15 +18,15 @@ class Growing:
     """
 
     def __init__(self) -> None:
-        self._buffer: np.ndarray | None = None
+        self._buffer = np.empty((0, 0))
         self._used = 0
 
     def append(self, rows: np.ndarray) -> None:
         """Put (n, new, ...) below what is there."""
         end = self._used + rows.shape[1]
-        if self._buffer is None or end > self._buffer.shape[1]:
+        if end > self._buffer.shape[1]:
             larger = np.empty((rows.shape[0], 2 * end, *rows.shape[2:]), rows.dtype)
-            if self._buffer is not None:
+            if self._used:
                 larger[:, : self._used] = self._buffer[:, : self._used]
             self._buffer = larger
         self._buffer[:, self._used : end] = rows
@@ -79,4 +79,5 @@ class GrowingRecords:
 
 def _record(kept: _Layer, n_tokens: int) -> LayerRecord:
     q, k, v = (grown.first(n_tokens) for grown in (kept.q, kept.k, kept.v))
-    return LayerRecord(q, k, v, mask=Mask(*kept.bounds.first(n_tokens), n_tokens), **kept.rest)
+    first, last = kept.bounds.first(n_tokens)
+    return LayerRecord(q, k, v, mask=Mask(first, last, n_tokens), **kept.rest)

@@ -11,10 +11,12 @@ from attnviz.core.attention.masks import Mask, mask_from_table
 from attnviz.core.trace.records import LayerMaps, LayerRecord, ModelInfo, Token
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
-from attnviz.models.listen.capture import Recorder, UnknownExtra, Wires, number_modules, recording
+from attnviz.models.listen.call import UnknownExtra
+from attnviz.models.listen.capture import Recorder, Wires, number_modules, recording
 from attnviz.models.listen.factor import FactorRecorder, projections
 from attnviz.models.listen.feed import Feed, learned_positions, position_limit, what_else_it_takes
 from attnviz.models.listen.wiring import Wiring
+from attnviz.models.texts import first_line
 
 AGREE = 1e-3  # largest difference from the model's own maps that still counts as the same computation
 AGREE_HALF = 0.02  # mean difference in half precision, where the model's own scores are rounded to 3 digits
@@ -80,7 +82,7 @@ def _own_maps_of_a_few(model: torch.nn.Module, title: str) -> tuple[Feed, Maps |
     if isinstance(first, ValueError) and title in str(first):
         raise first
     also = what_else_it_takes(model)
-    why = f"it takes {also} beside it" if also else one_line(first)
+    why = f"it takes {also} beside it" if also else first_line(first)
     raise ValueError(f"{title} can't run on text alone: {why}") from first
 
 
@@ -115,7 +117,7 @@ def _listen(model: torch.nn.Module, feed: Feed, numbers: Any) -> tuple[FactorRec
             except UnknownExtra as error:
                 return None, str(error)
             except Exception as error:  # arrays of another form than our attention knows, found out anywhere in it
-                return None, f"its attention can't be recorded: {one_line(error)}"
+                return None, f"its attention can't be recorded: {first_line(error)}"
         if not attempt.calls:
             break
         recorder = attempt
@@ -127,16 +129,6 @@ def _listen(model: torch.nn.Module, feed: Feed, numbers: Any) -> tuple[FactorRec
 def _has_all_rows(recorder: Recorder, n_tokens: int) -> bool:
     every = [record for part in recorder.records.values() for record in part.values()]
     return all(record.shape[1] in (n_tokens, PROBE_TARGETS) for record in every)
-
-
-def one_line(error: BaseException | None) -> str:
-    """Return the first line of an error's text, or what kind of error it is.
-
-    >>> one_line(ValueError("no such head")), one_line(KeyError())
-    ('no such head', 'KeyError')
-    """
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__)[:200]
 
 
 def own_maps(model: torch.nn.Module, inputs: Mapping[str, Any], title: str) -> tuple[Maps | None, Any]:
@@ -198,7 +190,7 @@ def _maps_of(maps: tuple[torch.Tensor | None, ...], part: str, inputs: Mapping[s
 
 def _seen(weights: np.ndarray) -> Mask:
     """Return the rule that finished maps show: a cell is forbidden if it is exactly 0 in every head."""
-    return mask_from_table((weights > 0).any(axis=0))
+    return mask_from_table(np.any(weights > 0, axis=0))
 
 
 def name_parts(by_part: dict[str, dict[int, Any]]) -> dict[str, dict[int, Any]]:

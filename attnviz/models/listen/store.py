@@ -62,7 +62,7 @@ class Store:
             memory = self._spare.pop()
         except IndexError:
             memory = np.empty(BLOCK, np.float32)
-        block = np.frombuffer(memoryview(memory), np.float32)  # of an array, views would hold the memory, not the block
+        block = np.frombuffer(memory.data, np.float32)  # of an array, views would hold the memory, not the block
         weakref.finalize(block, _give_back, memory, self._spare)
         return block
 

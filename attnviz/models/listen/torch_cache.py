@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,7 +20,8 @@ from transformers.cache_utils import (
 from attnviz.core.trace.records import LayerRecord
 from attnviz.core.trace.switches import Switches
 from attnviz.models.generate import Pass, up_to
-from attnviz.models.listen.capture import Recorder, Wires, check_extras, recording
+from attnviz.models.listen.call import Call
+from attnviz.models.listen.capture import Recorder, Wires, recording
 from attnviz.models.listen.feed import new_positions, windows
 from attnviz.models.listen.growing import GrowingRecords
 from attnviz.models.listen.wiring import Wiring
@@ -124,41 +125,14 @@ class NewRows(Recorder):
         self.n_past = n_past
         self.new: dict[int, LayerRecord] = {}
 
-    def attend(
-        self,
-        module: torch.nn.Module,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        attention_mask: torch.Tensor | None,
-        scaling: float | None,
-        extras: Mapping[str, Any],
-    ) -> tuple[torch.Tensor, None]:
-        """Keep the new rows of one layer and return their output, (1, new, heads, d_head)."""
-        check_extras(extras)
-        n_new, n_keys = query.shape[2], key.shape[2]
+    def _keep(self, call: Call, part: str, layer: int) -> LayerRecord:
+        n_new, n_keys = call.size
         if n_keys != self.n_past + n_new:
             raise ValueError("this model's cache doesn't keep the keys of all tokens; use cache=False")
-        part, layer = self._place(module)
-        factor = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
-        own = self.wires.factors.get(module, factor)
-        mask, bias = self._rule(module, query, key, attention_mask, extras)
-        sinks = extras.get("s_aux")
-        self.new[layer] = LayerRecord(
-            q=_copied(query if own == factor else query / (own / factor)),
-            k=_copied(key[:, :, -n_new:]),
-            v=_copied(value[:, :, -n_new:]),
-            scale=own,
-            mask=mask,
-            softcap=extras.get("softcap"),
-            sinks=None if sinks is None else _copied(sinks[None]),
-            bias=bias,
-        )
-        self.calls.append((part, layer))
-        all_keys = np.broadcast_to(np.float32(0), key.shape[1:])  # only their number is asked for
-        record = replace(self.new[layer], k=all_keys)
-        output = self._output(module, query, key, value, attention_mask, factor, record, extras, (part, layer))
-        return output, None
+        q, k, v = map(_copied, (self._asked(call), call.key[:, :, -n_new:], call.value[:, :, -n_new:]))
+        self.new[layer] = LayerRecord(q, k, v, **self._rest(call))
+        all_keys = np.broadcast_to(np.float32(0), call.key.shape[1:])  # only their number is asked for
+        return replace(self.new[layer], k=all_keys)
 
 
 def full_cache(config: Any) -> DynamicCache:
@@ -192,7 +166,7 @@ def from_token(switches: Switches, n_past: int) -> Switches:
     [(0, 0, 1, 2)]
     """
     forbid = {(layer, head, query - n_past, key) for layer, head, query, key in switches.forbid if query >= n_past}
-    return replace(switches, causal=switches.causal if n_past == 0 else None, forbid=forbid)
+    return replace(switches, causal=switches.causal if n_past == 0 else None, forbid=frozenset(forbid))
 
 
 def _copied(tensor: torch.Tensor) -> np.ndarray:

@@ -1,8 +1,8 @@
 """The engine that runs a transformers model and hands back what core needs: NumPy arrays, never tensors."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,11 +12,12 @@ from attnviz.core.trace.switches import Switches
 from attnviz.models.engine import Engine, OnLayer, Records
 from attnviz.models.generate import end_ids
 from attnviz.models.listen.capture import Recorder, recording
-from attnviz.models.listen.probe import one_line, own_maps
+from attnviz.models.listen.probe import own_maps
 from attnviz.models.listen.store import Store
 from attnviz.models.listen.torch_cache import TorchRun
 from attnviz.models.listen.wiring import Wiring
 from attnviz.models.load.building import passing
+from attnviz.models.texts import first_line
 from attnviz.models.tokens import label_of, tokenize
 
 MAPS_LIMIT = 512  # tokens, for models that can only give all their finished maps at once
@@ -37,13 +38,7 @@ class TorchEngine(Engine):
     wiring: Wiring
     info: ModelInfo
 
-    if TYPE_CHECKING:
-        _spare: list[np.ndarray]  # memory of passes that are forgotten
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        spare: list[np.ndarray] = []
-        object.__setattr__(self, "_spare", spare)
+    _spare: list[np.ndarray] = field(default_factory=list, init=False)  # memory of passes that are forgotten
 
     def run_batch(self, ids: Sequence[Sequence[int]], recorder: Recorder) -> None:
         """Run the model once over texts of as many tokens each; the recorder sees their attention.
@@ -64,19 +59,20 @@ class TorchEngine(Engine):
 
         def tell(done: int, n_layers: int) -> None:
             try:
-                on_layer(done, n_layers)
+                if on_layer is not None:
+                    on_layer(done, n_layers)
             except Exception as error:  # the caller's own way to end a pass, which goes on to the caller as it is
                 raised.append(error)
                 raise
 
         try:
             with passing(), torch.inference_mode():
-                return self._forward(tokens, targets, switches, on_layer and tell)
+                return self._forward(tokens, targets, switches, None if on_layer is None else tell)
         except (IndexError, RuntimeError) as error:  # of torch: a table that is too short, memory that isn't there
             if error in raised:
                 raise
             what = f"{self.info.title} can't run over these {len(tokens)} tokens"
-            raise ValueError(f"{what}: {one_line(error)}") from error
+            raise ValueError(f"{what}: {first_line(error)}") from error
 
     def _runner(self, switches: Switches, *, cache: bool) -> TorchRun:
         if cache and self.wiring.uncached:

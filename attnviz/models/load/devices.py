@@ -6,8 +6,6 @@ import torch
 
 from attnviz.core.arguments import got
 
-__all__ = ["check_device"]
-
 
 def check_device(device: Any) -> str:
     """Return a device as torch writes it, after making a number there.

@@ -272,7 +272,8 @@ def _shape(name: str, base: str, checkpoint: Checkpoint) -> tuple[int, ...] | No
 
 def _refuse_twins(model: Any, checkpoint: Checkpoint, title: str) -> None:
     """Raise ValueError for two arrays that stand for one weight: with and without "model.", or by its older name."""
-    base, own, seen = model.base_model_prefix, set(model.state_dict()), {}
+    base, own = model.base_model_prefix, set(model.state_dict())
+    seen: dict[str, str] = {}  # plain name -> name in the files
     for name in checkpoint.tensors:
         plain = name.removeprefix(f"{base}.") if base else name
         for old, new in ((".gamma", ".weight"), (".beta", ".bias")):

@@ -43,7 +43,6 @@ class Run:
         results: so far.
         skipped: (way, tokens, bytes it could need) of what would go beyond `limit`.
         now: (way, tokens) that is being measured.
-        share: how much of the work is done, from 0 to 1.
         limit: bytes that no measurement may need.
         machine: what it runs on, in words.
     """
@@ -70,6 +69,7 @@ class Run:
 
     @property
     def share(self) -> float:
+        """How much of the work is done, from 0 to 1."""
         sizes = [tokens for tokens in self.sizes for _ in WAYS]
         n_done = min(len(self.results) + len(self.skipped), len(sizes))
         return sum(sizes[:n_done]) / sum(sizes)
@@ -91,15 +91,16 @@ class Run:
             if self.state == "stopped":
                 return
         try:
-            if self._start():
-                self._read()
+            process = self._start()
+            if process is not None:
+                self._read(process)
         finally:
             _one_at_a_time.release()
 
-    def _start(self) -> bool:
+    def _start(self) -> subprocess.Popen[str] | None:
         with self._lock:
             if self.state == "stopped":
-                return False
+                return None
             order = json.dumps({"sizes": self.sizes, "limit": self.limit})
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "attnviz.models.measure.timing", order],
@@ -110,16 +111,16 @@ class Run:
                 env=os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join([str(ROOT), *_own_path()])},
             )
             self.state = "running"
-            return True
+            return self._process
 
-    def _read(self) -> None:
-        process = self._process
-        for line in process.stdout:
+    def _read(self, process: subprocess.Popen[str]) -> None:
+        told: Any = process.stdout  # a pipe, as it was asked for
+        for line in told:
             self._take(json.loads(line))
             if time.monotonic() - self._seen > ALONE_SECONDS:
                 self.stop()
         process.wait()
-        process.stdout.close()
+        told.close()
         if self.state == "running":
             self.state = "done" if process.returncode == 0 else "failed"
 

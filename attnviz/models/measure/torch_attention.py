@@ -5,8 +5,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch.nn.functional import scaled_dot_product_attention
 
-__all__ = ["torch_attention"]
-
 
 def torch_attention(
     q: ArrayLike, k: ArrayLike, v: ArrayLike, *, allowed: ArrayLike, scale: float
@@ -17,7 +15,8 @@ def torch_attention(
 
     Args:
         q: (queries, d_head), float32 or float64.
-        k: (keys, d_head), v: (keys, d_value), of the same type.
+        k: (keys, d_head), of the same type.
+        v: (keys, d_value), of the same type.
         allowed: (queries, keys) bool, where a query may look.
         scale: the factor in front of q k^T.
 

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from attnviz.core.pronouns.candidates import Looks
+from attnviz.core.pronouns.head_scores import Looks
 from attnviz.core.pronouns.items import Item
 from attnviz.core.trace.records import ModelInfo
 from attnviz.models.load.stored import cache_folder
@@ -53,7 +54,7 @@ def write(file: Path, numbers: Sequence[int], looks: Looks, skipped: Sequence[tu
         looks: what was measured.
         skipped: (id, reason) of the other items, in order.
     """
-    content = {
+    content: dict[str, Any] = {
         "numbers": np.array(numbers, np.int64),
         "layers": np.array(looks.layers, np.int64),
         "both": np.stack([looks.answer, looks.distractor]),  # (2, items, layers, heads)

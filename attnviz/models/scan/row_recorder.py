@@ -3,16 +3,16 @@
 No q, k or v is kept, so that thousands of sentences need no more memory than one batch.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from attnviz.core.pronouns.candidates import Places
-from attnviz.models.listen.capture import Recorder, Wires, check_extras, is_causal
+from attnviz.core.pronouns.token_places import Places
+from attnviz.models.listen.call import Call
+from attnviz.models.listen.capture import Recorder, Wires
 
 
 class Finished(Exception):
@@ -51,29 +51,18 @@ class RowRecorder(Recorder):
         self._places = wanted.places
         self._belongs: torch.Tensor | None = None
 
-    def attend(
-        self,
-        module: torch.nn.Module,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        attention_mask: torch.Tensor | None,
-        scaling: float | None,
-        extras: Mapping[str, Any],
-    ) -> tuple[torch.Tensor, None]:
+    def attend(self, call: Call) -> torch.Tensor:
         """Keep the wanted rows of one layer and return its output, (texts, queries, heads, d_head)."""
-        check_extras(extras)
-        place = self._place(module)
+        place = self._place(call.module)
         self.calls.append(place)
-        factor = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
-        scores = self._scores(query, key) * factor  # (items, heads, keys)
-        causal = is_causal(module, extras)
-        if attention_mask is not None or causal:
-            scores = scores.masked_fill(~self._allowed(attention_mask, scores)[:, None], float("-inf"))
+        scores = self._scores(call.query, call.key) * call.factor  # (items, heads, keys)
+        if call.mask is not None or call.causal:
+            scores = scores.masked_fill(~self._allowed(call.mask, scores)[:, None], float("-inf"))
         self.rows[place[1]] = self._candidates(torch.softmax(scores, dim=-1))
         if len(self.calls) == self.n_layers:
             raise Finished
-        return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=factor, is_causal=causal)
+        seen = call.module, call.query, call.key, call.value, call.mask
+        return sdpa_attention_forward(*seen, scaling=call.factor, is_causal=call.causal)[0]
 
     def _scores(self, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
         """Return q k^T of the wanted rows, in float32: (items, heads, keys)."""

@@ -7,11 +7,13 @@ ends at the last layer's weights. What can't be run that way is traced text by t
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from attnviz.core.pronouns.candidates import Looks, Places, candidate_weights, find_places
+from attnviz.core.pronouns.head_scores import Looks
 from attnviz.core.pronouns.items import Item
+from attnviz.core.pronouns.token_places import Places, candidate_weights, find_places
 from attnviz.core.trace.records import Token
 from attnviz.models.engine import Engine
 from attnviz.models.listen.torch_engine import TorchEngine
@@ -143,8 +145,8 @@ def _measure(
 ) -> Looks:
     distinct = {row: number for number, row in enumerate(dict.fromkeys(rows.values()))}
     layers: tuple[int, ...] = ()
-    run = _run_batch if _runs_in_batches(engine) else _trace_batch
-    found: list[np.ndarray | None] = [None] * len(distinct)  # (2, layers, heads) each: answer, best distractor
+    run: Callable[..., Any] = _run_batch if _runs_in_batches(engine) else _trace_batch
+    found: list[Any] = [None] * len(distinct)  # (2, layers, heads) each: answer, best distractor
     done = 0
     progress(0, len(distinct))
     for batch in _batches(list(distinct), tokens_of, one_text=run is _trace_batch):

@@ -7,7 +7,7 @@ Axes: tokens, d_model between the layers; heads, tokens, d_head inside attention
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,12 @@ from attnviz.core.attention.masks import Mask, causal_rule, full_mask
 from attnviz.core.attention.rotary import rotary, rotate
 from attnviz.core.attention.textbook import merge_heads, repeat_kv, scaled_dot_product_attention
 from attnviz.core.trace.records import LayerRecord
-from attnviz.core.trace.switches import Switches, allowed_cells
+from attnviz.core.trace.switches import Switches, allowed_table
 from attnviz.models.scratch.activations import ACTIVATIONS, Float, silu
 
 Attend: TypeAlias = Callable[[Float, Float, Float, float], Float]
 Keep: TypeAlias = Callable[[Float], object]
+Some: TypeAlias = Any  # what only some layouts have, None in the others: each layout below knows which it has
 
 QUERY_BLOCK = 64  # queries that attend at a time, so that no more than (heads, 64, keys) weights are held at once
 CACHE_SIZED = 2**16  # numbers that are bent at a time, 256 KB
@@ -80,11 +81,11 @@ class Model:
     words: Float
     layers: tuple[Layer, ...]
     norm: Norm
-    positions: Float | None = None
-    token_type: Float | None = None
-    theta: float | None = None
+    positions: Some = None
+    token_type: Some = None
+    theta: Some = None
     activation: str = "silu"
-    head: Float | None = None
+    head: Some = None
 
     @property
     def d_head(self) -> int:
@@ -97,7 +98,7 @@ def run(
     ids: list[int],
     switches: Switches | None = None,
     on_layer: Callable[[int], None] | None = None,
-) -> tuple[list[LayerRecord], Float | None]:
+) -> tuple[list[LayerRecord], Some]:
     """Run a model over a text once.
 
     Args:
@@ -237,14 +238,8 @@ class Attention:
 
     def _mask(self, layer: int, n_heads: int, rows: NDArray[np.int64]) -> Float:
         """Return (1 or heads, rows, seen): 0 where allowed, else -inf, without the keys behind all that a row sees."""
-        some_heads = any(number in (None, layer) and head is not None for number, head, *_ in self.switches.forbid)
         keys = np.arange(self.mask.n_keys)
-        cells = np.stack(
-            [
-                allowed_cells(self.mask, self.switches, layer, head, rows, keys)
-                for head in range(n_heads if some_heads else 1)
-            ]
-        )  # (1 or heads, rows, keys)
+        cells = allowed_table(self.mask, self.switches, layer, range(n_heads), rows, keys)  # (1 or heads, rows, keys)
         n_seen = np.flatnonzero(cells.any(axis=(0, 1)))[-1] + 1
         return np.where(cells[..., :n_seen], np.float32(0), np.float32(-np.inf))
 

@@ -20,8 +20,6 @@ from attnviz.models.tokens import label_tokens, tokenize
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-__all__ = ["Direct", "all_effects", "direct_effects", "logits_without", "next_word_token", "reference_means"]
-
 ROWS = 128  # tokens that go through the layers at a time: with less, reading the weights takes longer than using them
 
 

@@ -111,7 +111,9 @@ def numpy_engine(
         weights: the files of a model, or the arrays by the names they have there.
         config: the model's configuration, as transformers reads it.
         tokenizer: of transformers, a fast one.
-        name: what the model was loaded by; `title`: what to call it; `revision`: of the weights.
+        name: what the model was loaded by.
+        title: what to call it.
+        revision: of the weights.
         limit: most tokens it can take.
         notes: sentences a page should show beside the name.
 
@@ -121,7 +123,7 @@ def numpy_engine(
     if isinstance(weights, Checkpoint):
         readers = readers_of(weights)
     else:
-        readers = {key: (lambda array=array: array) for key, array in weights.items()}
+        readers = {key: partial(np.asarray, array) for key, array in weights.items()}
     model, unused = build_and_note(config, readers, title)
     causal = model.layout != "bert"
     info = ModelInfo(

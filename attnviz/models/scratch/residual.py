@@ -23,7 +23,13 @@ NO_HEAD = "this model predicts no next token: it turns a text into vectors"
 
 
 def run_through(
-    model: Model, ids: list[int], *, keep: Keep = forget, on_found: OnFound | None = None, mask: Mask | None = None
+    model: Model,
+    ids: list[int],
+    *,
+    keep: Keep = forget,
+    on_found: OnFound | None = None,
+    mask: Mask | None = None,
+    switches: Switches | None = None,
 ) -> Float:
     """Run a model over a text once, and let somebody see, or change, what its heads find on the way.
 
@@ -34,12 +40,13 @@ def run_through(
         on_found: called with the number of a layer and (heads, tokens, d_head), weights times values of its heads; what
             it writes there is what the pass goes on with.
         mask: which keys a query may see; the model's own rule unless told otherwise.
+        switches: what is changed about the attention of the whole pass.
 
     Returns:
         (tokens, d_model) after the last norm.
     """
     own = (full_mask if model.layout == "bert" else causal_rule)(len(ids), len(ids))
-    attention, layers = Attention(mask or own, Switches(), None), count()
+    attention, layers = Attention(mask or own, switches or Switches(), None), count()
 
     def attend(q: Float, k: Float, v: Float, scale: float) -> Float:
         found = attention.attend(q, k, v, scale)  # (heads, tokens, d_head)
@@ -89,7 +96,8 @@ def head_write(model: Model, layer: int, head: int, found: ArrayLike) -> Float:
 
     Args:
         model: its weights.
-        layer, head: which head; the bias of W_O, if there is one, belongs to no head and is left out.
+        layer: number of its layer.
+        head: its number; the bias of W_O, if there is one, belongs to no head and is left out.
         found: (..., d_head), weights times values.
 
     Returns:

@@ -23,8 +23,8 @@ from attnviz.app.shell.controls import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw, map_table
 from attnviz.core.heads.at_a_glance import strongest
-from attnviz.core.heads.battery import pattern_targets
 from attnviz.core.heads.finder import Cell, drawn_scores, possible_cells, scored_cells
+from attnviz.core.heads.patterns import pattern_targets
 from attnviz.core.trace.records import Token
 from attnviz.core.trace.trace import Trace
 from attnviz.figures import head_map

@@ -12,8 +12,9 @@ from attnviz.app.shell.controls import plain
 from attnviz.app.shell.visit import Visit, ask_whole_page, choose_head
 from attnviz.app.show.charts import draw, heads_table
 from attnviz.app.show.facts import of_text
-from attnviz.core.heads.at_a_glance import map_change, strongest
-from attnviz.core.heads.text_scores import score_pattern
+from attnviz.core.compare.agreement import map_change
+from attnviz.core.heads.at_a_glance import strongest
+from attnviz.core.heads.scored_text import score_pattern
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 from attnviz.figures import heads_changed

@@ -55,7 +55,7 @@ def _alike(visit: Visit) -> Alike:
         "Comparing maps: layer",
         lambda show: cache.results().get(
             ("alike", *shown_key(visit), *arguments),
-            lambda: heads_like(shown_trace(visit), *arguments, part=visit.part, on_layer=show),
+            lambda: heads_like(shown_trace(visit).head(*arguments, part=visit.part), on_layer=show),
         ),
     )
 

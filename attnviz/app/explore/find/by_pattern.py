@@ -23,8 +23,9 @@ from attnviz.app.shell.controls import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.facts import of_model
 from attnviz.core.heads.at_a_glance import strongest
-from attnviz.core.heads.battery import PATTERNS, BatteryScores, battery_texts, stands_out
-from attnviz.core.heads.text_scores import PatternScores, score_pattern
+from attnviz.core.heads.battery import BatteryScores, battery_texts, stands_out
+from attnviz.core.heads.patterns import PATTERNS
+from attnviz.core.heads.scored_text import PatternScores, score_pattern
 
 PLACES = {"known": "on reference texts", "here": "on this text"}
 

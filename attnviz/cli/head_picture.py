@@ -28,7 +28,7 @@ sys.stdout.buffer.write(picture)
 """
 
 
-def head_figure(numbers: HeadNumbers, *, title: str, theme: str, scale: str) -> tuple[Any, str]:
+def head_figure(numbers: HeadNumbers, *, title: str, theme: str, scale: Any) -> tuple[Any, str]:
     """Return the map of a head, and a sentence on what it leaves out, empty if nothing."""
     from attnviz.figures import head_map, on_page
 

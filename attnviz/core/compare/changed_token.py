@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.core.attention.textbook import FloatArray, multi_head_attention
+from attnviz.core.attention.checks import FloatArray
+from attnviz.core.attention.made_up import random_layer
+from attnviz.core.attention.textbook import multi_head_attention
 from attnviz.core.trace.trace import Trace
-
-__all__ = ["Alike", "TokenChange", "change_a_token", "compare_tokens", "heads_that_kept", "row_changes", "same_bits"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +66,11 @@ def change_a_token(
     if not 0 <= token < n_tokens:
         raise ValueError(f"expected a token from 0 to {n_tokens - 1}, got {token}")
     rng = np.random.default_rng(seed)
-    x = rng.standard_normal((n_tokens, d_model))  # (tokens, d_model)
-    w_q, w_k, w_v, w_o = rng.standard_normal((4, d_model, d_model)) / np.sqrt(d_model)  # keeps the variance at 1
+    x, matrices = random_layer(n_tokens, d_model, rng)
     changed = x.copy()
     changed[token] = rng.standard_normal(d_model)
-    output, weights = multi_head_attention(x, w_q, w_k, w_v, w_o, n_heads, causal=causal)
-    output_after, weights_after = multi_head_attention(changed, w_q, w_k, w_v, w_o, n_heads, causal=causal)
+    output, weights = multi_head_attention(x, *matrices, n_heads=n_heads, causal=causal)
+    output_after, weights_after = multi_head_attention(changed, *matrices, n_heads=n_heads, causal=causal)
     return TokenChange(output, output_after, weights, weights_after)
 
 

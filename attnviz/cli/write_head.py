@@ -1,6 +1,8 @@
 """The command heatmap: one head on one text, as a picture or as numbers."""
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,10 +11,11 @@ import typer
 from rich.markup import escape
 
 import attnviz
-from attnviz.cli.picture import head_figure, image, page
+from attnviz.cli.head_picture import head_figure, image, page
 from attnviz.cli.shared import Model, check_writable, load_engine, out, plain_errors, write_file
 from attnviz.cli.texts import File, Text, read_text
-from attnviz.core.export.head_files import head_csv, head_json, head_npz, head_numbers, script
+from attnviz.core.export.head_files import HeadNumbers, head_csv, head_json, head_npz, numbers_of, script_of
+from attnviz.core.trace.head import Head
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 
@@ -74,17 +77,15 @@ def heatmap(
     with plain_errors():
         ending = _ending(out_file)
         check_writable(out_file)
-        shown = Switches({"own": None, "on": True, "off": False}[causal], scaling, temperature)
-        ablate = frozenset(_head(name) for name in off or ())
+        switches = Switches({"own": None, "on": True, "off": False}[causal], scaling, temperature)
+        of_the_pass = replace(
+            switches if in_pass else Switches(), ablate=frozenset(_head_off(name) for name in off or ())
+        )
         words = read_text(text, file)
-        engine = load_engine(model)
-        given = {"target": target} if target is not None else {}
-        of_the_pass = Switches(*_three(shown if in_pass else Switches()), ablate=ablate)
-        trace = engine.trace(words, switches=of_the_pass, **given)
-        asked: dict[str, Any] = {"part": part} | ({} if in_pass or shown.at_rest else {"switches": shown})
-        look = {"theme": theme.value, "scale": colours.value}
-        said = _write(out_file, ending, trace, (layer, head), asked, look)
-        _say(out_file, trace, said)
+        trace = load_engine(model).trace(words, target=target, switches=of_the_pass)
+        shown = trace.head(layer, head, part=part, switches=None if in_pass or switches.at_rest else switches)
+        left_out = _write(out_file, ending, shown, theme=theme.value, scale=colours.value)
+        _say(out_file, trace, left_out)
 
 
 def _ending(file: Path) -> str:
@@ -94,43 +95,32 @@ def _ending(file: Path) -> str:
     return ending[1:]
 
 
-def _head(name: str) -> tuple[int, int]:
+def _head_off(name: str) -> tuple[int, int]:
     layer, dot, head = name.partition(".")
     if not (dot and layer.isdecimal() and head.isdecimal()):
         raise ValueError(f"a head to switch off is written layer.head, such as 16.0; got {name}")
     return int(layer), int(head)
 
 
-def _three(switches: Switches) -> tuple[bool | None, bool, float]:
-    return switches.causal, switches.scaled, switches.temperature
-
-
-def _write(
-    file: Path,
-    ending: str,
-    trace: Trace,
-    place: tuple[int, int],
-    asked: dict[str, Any],
-    look: dict[str, str],
-) -> str:
+def _write(file: Path, ending: str, head: Head, *, theme: str, scale: Any) -> str:
     """Write the file, and return a sentence on what it leaves out, empty if nothing."""
-    numbers = head_numbers(trace, *place, version=attnviz.__version__, **asked)
-    writers = {"csv": head_csv, "json": head_json, "npz": head_npz}
+    numbers = numbers_of(head, version=attnviz.__version__)
+    writers: dict[str, Callable[[HeadNumbers], str | bytes]] = {"csv": head_csv, "json": head_json, "npz": head_npz}
     if ending in writers:
         write_file(file, writers[ending](numbers))
         return ""
     if ending == "py":
-        write_file(file, script(trace, *place, version=attnviz.__version__, **asked))
+        write_file(file, script_of(head, version=attnviz.__version__))
         return ""
-    title = ", ".join([trace.model.title, f"L{place[0]} H{place[1]}", *_changes(trace, asked)])
-    figure, left_out = head_figure(numbers, title=title, **look)
+    title = ", ".join([head.trace.model.title, head.name, *_changes(head)])
+    figure, left_out = head_figure(numbers, title=title, theme=theme, scale=scale)
     write_file(file, page(figure, title) if ending == "html" else image(figure, ending))
     return left_out
 
 
-def _changes(trace: Trace, asked: dict[str, Any]) -> list[str]:
+def _changes(head: Head) -> list[str]:
     """Return in words what is switched."""
-    shown, ablate = asked.get("switches", trace.switches), sorted(trace.switches.ablate)
+    shown, ablate = head.acting, sorted(head.trace.switches.ablate)
     words = [] if shown.causal is None else [f"causal mask {'on' if shown.causal else 'off'}"]
     words += [] if shown.scaled else ["no scaling"]
     words += [] if shown.temperature == 1 else [f"temperature {shown.temperature:g}"]

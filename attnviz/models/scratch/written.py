@@ -6,15 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.core.attention.masks import causal_rule
 from attnviz.core.threads import half_the_cores
 from attnviz.core.trace.switches import Switches
 from attnviz.core.values.contributions import contributions, size_shares
 from attnviz.models.scratch.activations import Float
-from attnviz.models.scratch.decoder import LAYOUTS, Attention, Model
-from attnviz.models.scratch.residual import NO_HEAD, direct_logits, head_write
-
-__all__ = ["Part", "Write", "last_states", "random_reach", "reach", "read_write"]
+from attnviz.models.scratch.decoder import Model
+from attnviz.models.scratch.residual import NO_HEAD, direct_logits, head_write, run_through
 
 N_PARTS = 4  # keys that are named
 N_RANDOM = 100  # random vectors that a head's is compared with
@@ -67,10 +64,9 @@ def last_states(model: Model, ids: list[int], switches: Switches | None = None) 
     """
     if model.head is None or model.layout == "bert":
         raise ValueError(NO_HEAD)
-    attention = Attention(causal_rule(len(ids), len(ids)), switches or Switches())
     last: deque[Float] = deque(maxlen=1)
     with half_the_cores():
-        LAYOUTS[model.layout](model, ids, attention.attend, last.append)
+        run_through(model, ids, keep=last.append, switches=switches)
     return last[0]
 
 
@@ -84,7 +80,8 @@ def read_write(
 
     Args:
         model: its weights.
-        layer, head: which head.
+        layer: number of its layer.
+        head: its number.
         weights: (keys,) of the query.
         values: (keys, d_head).
         last: (d_model,) the query's row of `last_states`.

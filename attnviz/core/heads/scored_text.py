@@ -6,12 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.heads.at_a_glance import MEASURES, survey
-from attnviz.core.heads.battery import PATTERNS, pattern_targets, score_rows, usable_rows
-from attnviz.core.heads.measures import mean_over_rows
-from attnviz.core.trace.row_picks import as_slice, row_blocks, spaced_rows
+from attnviz.core.heads.patterns import PATTERNS, pattern_targets, score_rows, usable_rows
+from attnviz.core.trace.blocks import Block, layer_blocks, mean_over_rows, table_of_heads
+from attnviz.core.trace.row_picks import as_slice, spaced_rows
 from attnviz.core.trace.trace import Trace
-
-__all__ = ["SORTS", "PatternScores", "Sort", "score_pattern", "score_text"]
 
 
 class Sort(NamedTuple):
@@ -83,26 +81,22 @@ def score_pattern(trace: Trace, pattern: str, *, part: str | None = None, max_ro
         raise ValueError("patterns need queries and keys of the same text, so not cross-attention")
     layers, tokens = trace.layers_of(part), trace.tokens_of(part)[1]
     targets = pattern_targets(pattern, tokens)  # (queries, keys)
-    shape = len(layers), max(trace.heads(layer, part=part) for layer in layers)
-    found = PatternScores(np.full(shape, np.nan), np.zeros(shape, np.int64))
+    scores = table_of_heads(trace, part)
+    found = PatternScores(scores, np.zeros(scores.shape, np.int64))
+    usable = usable_rows(tokens)  # (queries,)
+    rows = spaced_rows(len(tokens), max_rows)
     for i, layer in enumerate(layers):
-        n_heads = trace.heads(layer, part=part)
-        blocks = row_blocks(spaced_rows(len(tokens), max_rows), n_heads, len(tokens))
-        rows = [_score_block(trace, layer, part, pattern, targets, block) for block in blocks]
-        found.scores[i, :n_heads], found.n[i, :n_heads] = mean_over_rows(np.concatenate(rows, axis=1))
+        blocks = layer_blocks(trace, layer, rows, part=part)
+        values = np.concatenate([_score_block(block, pattern, targets, usable) for block in blocks], axis=1)
+        n_heads = len(values)
+        found.scores[i, :n_heads], found.n[i, :n_heads] = mean_over_rows(values)
     return found
 
 
 def _score_block(
-    trace: Trace, layer: int, part: str | None, pattern: str, targets: NDArray[np.bool_], rows: range
+    block: Block, pattern: str, targets: NDArray[np.bool_], usable: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Return (heads, rows) the scores of some rows, NaN for those that don't count."""
-    cut = as_slice(rows)
-    usable = usable_rows(trace.tokens_of(part)[1])[cut]
-    weights = trace.layer_weights(layer, part=part, queries=cut)  # (heads, rows, keys)
-    allowed = trace.layer_allowed(layer, part=part, queries=cut)  # (1 or heads, rows, keys)
-    broken = ~np.isfinite(weights.sum(axis=-1))  # (heads, rows)
-    if broken.any():
-        weights = np.where(broken[..., None], np.float32(0), weights)
-    values, _, counts = score_rows(pattern, weights, allowed, targets[cut], usable)
-    return np.where(counts & ~broken, values, np.nan)
+    cut = as_slice(block.rows)
+    values, _, counts = score_rows(pattern, block.weights, block.allowed, targets[cut], usable[cut])
+    return np.where(counts & ~block.broken, values, np.nan)
