@@ -114,16 +114,16 @@ def _write(
     look: dict[str, str],
 ) -> str:
     """Write the file, and return a sentence on what it leaves out, empty if nothing."""
-    numbers = head_numbers(trace, *place, version=attnviz.__version__, **asked)
+    head = trace.head(*place, **asked)
     writers = {"csv": head_csv, "json": head_json, "npz": head_npz}
     if ending in writers:
-        write_file(file, writers[ending](numbers))
+        write_file(file, writers[ending](head_numbers(trace, *place, version=attnviz.__version__, **asked)))
         return ""
     if ending == "py":
         write_file(file, script(trace, *place, version=attnviz.__version__, **asked))
         return ""
-    title = ", ".join([trace.model.title, f"L{place[0]} H{place[1]}", *_changes(trace, asked)])
-    figure, left_out = head_figure(numbers, title=title, **look)
+    title = ", ".join([trace.model.title, head.name, *_changes(trace, asked)])
+    figure, left_out = head_figure(head, title=title, **look)
     write_file(file, page(figure, title) if ending == "html" else image(figure, ending))
     return left_out
 
