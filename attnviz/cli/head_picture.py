@@ -5,15 +5,15 @@ import json
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import psutil
 
-from attnviz.core.export.head_files import HeadNumbers
-from attnviz.core.trace.pooling import pool_largest
+from attnviz.core.maps.choice import MapChoice, Scale
+from attnviz.core.maps.shown import shown_map
+from attnviz.core.trace.head import Head
 
-MOST_CELLS = 160  # a side; longer texts are pooled
 SECONDS = 30  # for the browser
 SIDE = (420, 1600)  # px of the map
 CELL = 24
@@ -28,27 +28,17 @@ sys.stdout.buffer.write(picture)
 """
 
 
-def head_figure(numbers: HeadNumbers, *, title: str, theme: str, scale: Any) -> tuple[Any, str]:
+def head_figure(head: Head, *, title: str, theme: str, scale: Scale) -> tuple[Any, str]:
     """Return the map of a head, and a sentence on what it leaves out, empty if nothing."""
-    from attnviz.figures import head_map, on_page
+    from attnviz.figures import on_page
+    from attnviz.figures.shown_map import shown_figure
 
-    weights, allowed, left_out, bar = numbers.weights, numbers.allowed, "", None
-    labels = [[token.label for token in tokens] for tokens in (numbers.queries, numbers.keys)]
-    if max(weights.shape) > MOST_CELLS:
-        weights, allowed, block = pool_largest(np.nan_to_num(weights), allowed, MOST_CELLS)
-        labels = [_spans(len(tokens), block) for tokens in (numbers.queries, numbers.keys)]
-        left_out = f"Each square is the largest weight of {block} x {block} tokens."
-        bar = f"largest weight of {block} x {block} tokens"
-    height = round(min(max(CELL * max(weights.shape), SIDE[0]), SIDE[1])) + ROUND_THE_MAP
-    figure = head_map(
-        weights, *labels, allowed=allowed, scale=scale, title=title, theme=theme, bar_title=bar, height=height
-    )
-    return on_page(figure), left_out
-
-
-def _spans(n_tokens: int, block: int) -> list[str]:
-    """Return the first and last index of each block of tokens; the last block may be smaller."""
-    return [f"{start}–{min(start + block, n_tokens) - 1}" for start in range(0, n_tokens, block)]
+    shown, left_out = shown_map(head, head, MapChoice(scale=scale)), ""
+    if shown.pooled:
+        largest = f"largest weight of {shown.block} x {shown.block} tokens"
+        shown, left_out = replace(shown, bar_title=largest, scale=scale), f"Each square is the {largest}."
+    height = round(min(max(CELL * max(shown.values.shape), SIDE[0]), SIDE[1])) + ROUND_THE_MAP
+    return on_page(shown_figure(shown, title=title, theme=theme, height=height)), left_out
 
 
 def page(figure: Any, title: str) -> str:

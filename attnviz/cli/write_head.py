@@ -104,16 +104,15 @@ def _head_off(name: str) -> tuple[int, int]:
 
 def _write(file: Path, ending: str, head: Head, *, theme: str, scale: Any) -> str:
     """Write the file, and return a sentence on what it leaves out, empty if nothing."""
-    numbers = numbers_of(head, version=attnviz.__version__)
     writers: dict[str, Callable[[HeadNumbers], str | bytes]] = {"csv": head_csv, "json": head_json, "npz": head_npz}
     if ending in writers:
-        write_file(file, writers[ending](numbers))
+        write_file(file, writers[ending](numbers_of(head, version=attnviz.__version__)))
         return ""
     if ending == "py":
         write_file(file, script_of(head, version=attnviz.__version__))
         return ""
     title = ", ".join([head.trace.model.title, head.name, *_changes(head)])
-    figure, left_out = head_figure(numbers, title=title, theme=theme, scale=scale)
+    figure, left_out = head_figure(head, title=title, theme=theme, scale=scale)
     write_file(file, page(figure, title) if ending == "html" else image(figure, ending))
     return left_out
 

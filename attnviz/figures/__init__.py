@@ -1,5 +1,6 @@
 """Pictures: arrays and strings in, one `plotly.graph_objects.Figure` out, one function a picture."""
 
+from attnviz.core.values.first_column import first_column_share
 from attnviz.figures.bands import cache_bands
 from attnviz.figures.bars import next_token_bars, row_bars
 from attnviz.figures.candidates import candidate_bars
@@ -9,7 +10,7 @@ from attnviz.figures.curves import Line, share_curves
 from attnviz.figures.density import score_histogram
 from attnviz.figures.distances import distance_curve
 from attnviz.figures.flash_grid import flash_grid
-from attnviz.figures.heatmap import first_column_share, head_map
+from attnviz.figures.heatmap import head_map
 from attnviz.figures.histogram import gradient_histogram, saturation_histogram
 from attnviz.figures.one_file import figure_html
 from attnviz.figures.overview import layer_overview, overview

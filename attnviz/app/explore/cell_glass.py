@@ -91,18 +91,15 @@ def _heads_that_look(visit: Visit, cell: tuple[int, int]) -> None:
 
 def _numbers(visit: Visit, cell: tuple[int, int], queries, keys) -> str:
     row, column = slice(cell[0], cell[0] + 1), slice(cell[1], cell[1] + 1)
-    where = {"part": visit.part, "queries": row, "keys": column}
+    head = visit.head_after.tile(row, column)
     names = f"{queries[cell[0]].label} ({cell[0]}) → {keys[cell[1]].label} ({cell[1]}) in {visit.name}"
-    weight = float(visit.after.weights(visit.layer, visit.head, switches=visit.picture, **where)[0, 0])
-    if not visit.after.allowed(visit.layer, visit.head, switches=visit.picture, **where)[0, 0]:
+    if not head.allowed[0, 0]:
         return f"{names}: masked, this query may not see that key."
-    text = f"{names}: weight {weight:.4f}"
+    text = f"{names}: weight {head.weights[0, 0]:.4f}"
     if not visit.info.cannot.get("scores"):
-        score = float(visit.after.scores(visit.layer, visit.head, switches=visit.picture, **where)[0, 0])
-        text += f", score {score:.2f} before the softmax"
+        text += f", score {head.scores[0, 0]:.2f} before the softmax"
     if visit.switched:
-        before = float(visit.rest.weights(visit.layer, visit.head, **where)[0, 0])
-        text += f"; without the switches {before:.4f}"
+        text += f"; without the switches {visit.head_before.cell(*cell):.4f}"
     return text + "."
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from attnviz.app.explore.sources import head_weights
 from attnviz.app.shell import cache
 from attnviz.app.shell.controls import plain
 from attnviz.app.shell.visit import Visit
@@ -22,10 +21,10 @@ N_GUESSES = 6
 def head_card(visit: Visit) -> None:
     """Say what the selected head is known for on the reference texts and, apart, what it does here."""
     st.markdown(f"#### {visit.name}")
-    weights, allowed = head_weights(visit, "after")
-    queries, keys = visit.after.tokens_of(visit.part)
+    head = visit.head_after
+    queries, keys = head.tokens
     rows = np.full(len(queries), -1) if visit.part == "cross" else None
-    found = here(weights, allowed, keys, rows=rows, query_tokens=queries)
+    found = here(head.weights, head.allowed, keys, rows=rows, query_tokens=queries)
     st.markdown(f"**On this text:** {plain(found.sentence)}")
     if visit.part == "cross":
         return

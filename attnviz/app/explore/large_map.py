@@ -8,22 +8,16 @@ import streamlit as st
 from attnviz.app.components.cell_picker.cell_picker import cell_picker
 from attnviz.app.explore.cell_glass import cell_glass, pick_cell
 from attnviz.app.explore.fields import ALL
-from attnviz.app.explore.sources import (
-    FOR_ENCODERS,
-    MOST_CELLS,
-    PART,
-    SHOWS,
-    offered_views,
-    shown_view,
-    window,
-)
-from attnviz.app.explore.views import ShownMap, shown_figure, shown_map, shown_table
+from attnviz.app.explore.map_choice import FOR_ENCODERS, SHOWS, map_choice, offered_views, possible, rolled, written
 from attnviz.app.shell.controls import plain
 from attnviz.app.shell.examples import example_of
 from attnviz.app.shell.visit import Visit
-from attnviz.app.show.charts import draw
+from attnviz.app.show.charts import draw, shown_table
 from attnviz.app.show.facts import of_view
 from attnviz.app.show.files import head_of
+from attnviz.core.maps.choice import MOST_CELLS, PART, MapChoice
+from attnviz.core.maps.shown import ShownMap, shown_map
+from attnviz.figures.shown_map import shown_figure
 
 COLOURS = {"linear": "linear", "sqrt": "square root", "without_first": "without token 0"}
 GONE = "rollout gone"  # in the session: the model and part in which a chosen rollout couldn't be shown
@@ -33,22 +27,24 @@ VIEWS = {"after": "with the switches", "before": "without", "difference": "diffe
 def picture(visit: Visit) -> None:
     """Draw the large map, what changes its look above it, and the chosen cell below."""
     title = st.empty()
-    n_tokens = max(len(side) for side in visit.after.tokens_of(visit.part))
     with st.container(horizontal=True, vertical_alignment="bottom", key="title-row"):
         _cells_show(visit)
         _choice("Colours", "colours", COLOURS)
         if visit.switched:
             _choice("Show", "view", VIEWS)
-        if n_tokens > MOST_CELLS:
-            _part_box(n_tokens)
+        if visit.n_tokens > MOST_CELLS:
+            _part_box(visit.n_tokens)
     _say_gone(visit)
-    shown = shown_map(visit)
+    choice, model = possible(visit, map_choice(visit))
+    sources = {"write": partial(written, model), "roll": partial(rolled, visit.choice)}
+    shown = shown_map(visit.head_before, visit.head_after, choice, **sources)
     title.subheader(plain(shown.heading), anchor=False)
     of_a_head = shown.shows != "rollout"
     if of_a_head:
         _example_caption(visit)
-    figure = shown_figure(visit, shown, height=620 if len(shown.row_labels) <= 24 else 720)
-    draw(figure, "head-map", f"{shown.name} {visit.info.name}", partial(shown_table, shown), **_files(visit, shown))
+    figure = shown_figure(shown, theme=visit.theme, height=620 if len(shown.rows.labels) <= 24 else 720)
+    name = f"{shown.name} {visit.info.name}"
+    draw(figure, "head-map", name, partial(shown_table, shown), **_files(visit, choice, shown))
     if of_a_head and not shown.pooled:
         cell_picker("head-map", 0, on_pick=partial(_pick, shown), key="pick-cell")
     st.caption(plain(shown.caption))
@@ -56,12 +52,12 @@ def picture(visit: Visit) -> None:
         cell_glass(visit)
 
 
-def _files(visit: Visit, shown: ShownMap) -> dict[str, Any]:
+def _files(visit: Visit, choice: MapChoice, shown: ShownMap) -> dict[str, Any]:
     """Return what the map's files hold: all of the head's numbers where nothing else is drawn, else the table's."""
     head = None
     if shown.shows == "tokens" and not shown.pooled and not shown.hidden:
-        head = head_of(visit, shown_view(visit), window(visit))
-    facts = dict(of_view(visit, shown_view(visit)))
+        head = head_of(visit, choice.view, choice.tokens)
+    facts = dict(of_view(visit, choice.view))
     if shown.kind == "difference":
         facts["values"] = "weights with the switches minus weights without"
     return {"head": head, "about": facts | {"cells_show": SHOWS[shown.shows], "caption": shown.caption}}

@@ -7,13 +7,14 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from attnviz.app.components.head_lines.head_lines import head_lines
-from attnviz.app.explore.sources import head_weights, shown_view, window
+from attnviz.app.explore.map_choice import map_choice
 from attnviz.app.shell.controls import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import map_table
 from attnviz.app.show.facts import of_view
 from attnviz.app.show.files import files_row
 from attnviz.core.heads.strong_lines import LEAST
+from attnviz.core.maps.choice import MapChoice
 
 HOW_TO_READ = (
     "Left is who looks, right is who is looked at. Each head of the layer has a colour and a dash, the same in every "
@@ -24,9 +25,10 @@ HOW_TO_READ = (
 def lines(visit: Visit) -> None:
     """Draw every weight of the selected layer's heads that is large enough as a line."""
     st.markdown(f"#### All heads of layer {visit.layer} as lines")
-    part = window(visit)
-    queries, keys = (side[part] for side in visit.after.tokens_of(visit.part))
-    weights = _layer_weights(visit, part)
+    choice = map_choice(visit)
+    part = choice.part
+    queries, keys = visit.head_after.tile(part, part).tokens
+    weights = _layer_weights(visit, choice)
     head_lines(
         [token.label for token in queries],
         [token.label for token in keys],
@@ -39,19 +41,13 @@ def lines(visit: Visit) -> None:
     )
     _say_gone(visit, len(weights))
     _say_outside(visit, part, weights)
-    _table(visit, part, weights)
+    _table(visit, choice, weights)
 
 
-def _view(visit: Visit) -> str:
-    """Return which pass's weights are drawn: a line can't be less than nothing, so no difference."""
-    return "after" if shown_view(visit) == "difference" else shown_view(visit)
-
-
-def _layer_weights(visit: Visit, part: slice) -> NDArray[np.float32]:
-    """Return (heads, queries, keys) of the tokens that are drawn."""
-    before = _view(visit) == "before"
-    trace, switches = (visit.rest, None) if before else (visit.after, visit.picture)
-    return trace.layer_weights(visit.layer, part=visit.part, queries=part, switches=switches)[..., part]
+def _layer_weights(visit: Visit, choice: MapChoice) -> NDArray[np.float32]:
+    """Return (heads, queries, keys) of the tokens that are drawn; a line can't be less than nothing: no difference."""
+    head, part = visit.head_in(choice.view), choice.part
+    return head.trace.layer_weights(visit.layer, part=visit.part, queries=part, switches=head.switches)[..., part]
 
 
 def _shown(n_heads: int) -> list[int] | None:
@@ -77,29 +73,27 @@ def _keep(shown: list[int] | None) -> None:
 def _say_outside(visit: Visit, part: slice, weights: NDArray[np.float32]) -> None:
     """Say how much weight lies on no key that is drawn."""
     outside = 1 - float(weights.sum(axis=-1, dtype=np.float64).mean())
-    n_tokens = max(len(side) for side in visit.after.tokens_of(visit.part))
-    if part.stop - part.start < n_tokens:
+    if part.stop - part.start < visit.n_tokens:
         st.caption(
-            f"Tokens {part.start} to {part.stop - 1} of {n_tokens:,}; choose another part above the map. "
+            f"Tokens {part.start} to {part.stop - 1} of {visit.n_tokens:,}; choose another part above the map. "
             f"{100 * outside:.0f} % of the layer's weight lies on tokens outside this part."
         )
     elif outside > 1e-3:
         st.caption(f"{100 * outside:.0f} % of the layer's weight goes to learned sinks, which are no tokens.")
 
 
-def _table(visit: Visit, part: slice, layer_weights: NDArray[np.float32]) -> None:
+def _table(visit: Visit, choice: MapChoice, layer_weights: NDArray[np.float32]) -> None:
     """Show all weights of the selected head, when asked for; the files hold those of all heads of the layer."""
     box = st.expander("How to read it, numbers, files", key="head-lines-table", on_change="rerun", type="compact")
     if box.open:
         with box:
             st.caption(plain(f"{HOW_TO_READ} Here that is {visit.name}; weights below {LEAST} are in it too."))
-            weights, allowed = head_weights(visit, _view(visit), part)
-            queries, keys = (side[part] for side in visit.after.tokens_of(visit.part))
-            table = dict(map_table(weights, allowed, queries, keys))
+            head = visit.head_in(choice.view).tile(choice.part, choice.part)
+            table = dict(map_table(head.weights, head.allowed, *head.tokens))
             st.dataframe(table, hide_index=True, height=300, key="head-lines-numbers")
             name = f"layer {visit.layer} {visit.info.name}"
-            columns = _all_heads(layer_weights, allowed, queries, keys)
-            files_row(None, "head-lines", name, columns, about=of_view(visit, _view(visit)))
+            columns = _all_heads(layer_weights, head.allowed, *head.tokens)
+            files_row(None, "head-lines", name, columns, about=of_view(visit, choice.view))
 
 
 def _all_heads(weights: NDArray[np.float32], allowed: NDArray[np.bool_], queries, keys) -> dict[str, list[Any]]:

@@ -5,7 +5,7 @@ import streamlit as st
 
 from attnviz.app.components.save_picture.save_picture import save_picture
 from attnviz.app.components.token_strip.token_strip import token_strip
-from attnviz.app.explore.sources import shown_view, source_map, window
+from attnviz.app.explore.map_choice import map_choice
 from attnviz.app.shell.controls import plain
 from attnviz.app.shell.examples import example_of
 from attnviz.app.shell.visit import Visit
@@ -24,11 +24,11 @@ def sentence_strip(visit: Visit) -> None:
             label_visibility="collapsed",
         )
         save_picture("strip-tokens", f"attnviz tokens {visit.name}", key="save-strip", html=True)
-    part = window(visit)
-    view = "after" if shown_view(visit) == "difference" else shown_view(visit)
-    rows, rows_allowed = source_map(visit, "tokens", view, part)  # (queries of the part, all keys)
-    weights, allowed = rows[:, part], rows_allowed[:, part]
-    queries, keys = (side[part] for side in visit.after.tokens_of(visit.part))
+    choice = map_choice(visit)
+    part = choice.part
+    head = visit.head_in(choice.view).tile(part)
+    rows, weights, allowed = head.weights, head.weights[:, part], head.allowed[:, part]
+    queries, keys = head.tile(part, part).tokens
     two_texts = visit.part == "cross"
     token_strip(
         [token.label for token in queries],
@@ -37,13 +37,13 @@ def sentence_strip(visit: Visit) -> None:
         special=[token.special for token in queries],
         keys=[token.label for token in keys] if two_texts else None,
         start=part.start,
-        selected=_pointed_at(visit, part),
+        selected=_pointed_at(visit, choice.query, part),
         mode="lines" if two_texts else st.session_state.strip,
         masked=_mask(allowed),
         key="strip-tokens",
     )
-    if part.stop - part.start < len(visit.after.tokens_of(visit.part)[1]):
-        n_tokens = len(visit.after.tokens_of(visit.part)[1])
+    n_tokens = len(visit.after.tokens_of(visit.part)[1])
+    if part.stop - part.start < n_tokens:
         outside = float(rows.sum(axis=1, dtype=np.float64).mean() - weights.sum(axis=1, dtype=np.float64).mean())
         st.caption(
             f"Tokens {part.start} to {part.stop - 1} of {n_tokens:,}; choose another part above the map. "
@@ -58,9 +58,8 @@ def sentence_strip(visit: Visit) -> None:
         )
 
 
-def _pointed_at(visit: Visit, part: slice) -> int | None:
+def _pointed_at(visit: Visit, query: int | None, part: slice) -> int | None:
     """Return the query to show while the pointer is elsewhere: the chosen cell's, the example's, or the last."""
-    query = st.session_state.query
     if query is None:
         example = example_of(visit.text, visit.choice.name, visit.layer, visit.head)
         words = [token.index for token in visit.after.tokens_of(visit.part)[0][part] if not token.special]

@@ -6,8 +6,9 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from attnviz.app.explore.sources import shown_view
+from attnviz.app.explore.map_choice import map_choice
 from attnviz.app.shell import cache
+from attnviz.app.shell.cache import ModelChoice
 from attnviz.app.shell.controls import new_text, plain, rest
 from attnviz.app.shell.visit import Visit, ask_whole_page, choose_head
 from attnviz.app.show.charts import draw
@@ -15,6 +16,7 @@ from attnviz.app.show.facts import of_text
 from attnviz.app.show.heads_map import signed
 from attnviz.app.show.numpy_model import MOST_TOKENS, numpy_model
 from attnviz.core.attention.textbook import softmax
+from attnviz.core.trace.head import Head
 from attnviz.core.trace.trace import Trace
 from attnviz.figures import labelled_bars
 from attnviz.figures.bars import percent
@@ -57,20 +59,22 @@ class Reading:
 
 def writes(visit: Visit) -> None:
     """Draw the words that the selected head raises and lowers at the chosen token."""
-    query = _query(visit)
-    token = visit.after.tokens_of(visit.part)[0][query]
+    choice = map_choice(visit)
+    head = visit.head_in(choice.view)
+    trace, queries = head.trace, head.tokens[0]
+    query = len(queries) - 1 if choice.query is None else min(choice.query, len(queries) - 1)
+    token = queries[query]
     st.markdown(f"#### What {visit.name} writes at “{plain(token.label)}” ({query})")
-    reason = _reason(visit, query)
+    reason = _reason(head, query)
     if reason:
         st.info(plain(reason))
         return
-    if st.session_state.query is None:
+    if choice.query is None:
         st.caption("The last token. For another one, choose it as “From (query)” below the map.")
     model = numpy_model(visit)
     if model is None:
         return
-    trace = _trace(visit)
-    found = _reading(visit, model, trace, query)
+    found = _reading(visit.choice, model, head, query)
     st.markdown(plain(f"{_sentence(visit, found, trace)} {_strength(found)}"))
     columns = st.columns(2, gap="medium")
     with columns[0]:
@@ -79,70 +83,64 @@ def writes(visit: Visit) -> None:
         _bars(visit, trace, "lowered", found.lowered, found.downs, found.likeliest)
     _say_parts(trace, found)
     st.caption(plain(CAVEAT))
-    _example(visit)
+    _example(visit, query)
 
 
-def _query(visit: Visit) -> int:
-    """Return the chosen query, the last token if none is chosen."""
-    last = len(visit.after.tokens_of(visit.part)[0]) - 1
-    chosen = st.session_state.query
-    return last if chosen is None else min(chosen, last)
-
-
-def _reason(visit: Visit, query: int) -> str | None:
+def _reason(head: Head, query: int) -> str | None:
     """Return why there is nothing to read, or None if there is."""
-    if not visit.info.predicts:
+    info, switches = head.trace.model, head.trace.switches
+    if not info.predicts:
         return "This model predicts no word: it turns a text into vectors, so there are no words to read a head in."
-    if len(visit.info.parts) > 1:
+    if len(info.parts) > 1:
         return "This is worked out for decoders; an encoder-decoder model writes into two streams."
-    if _n_read(visit, query) > MOST_TOKENS:
-        if not _trace(visit).switches.at_rest:
+    if _n_read(head, query) > MOST_TOKENS:
+        if not switches.at_rest:
             return f"Under switches this is worked out for texts of up to {MOST_TOKENS} tokens."
         return f"This is worked out for the first {MOST_TOKENS} tokens of a text: choose an earlier one as query."
-    if (visit.layer, visit.head) in _trace(visit).switches.ablate:
-        return f"{visit.name} is switched off in this pass, so it writes nothing."
+    if (head.layer, head.head) in switches.ablate:
+        return f"{head.name} is switched off in this pass, so it writes nothing."
     return None
 
 
-def _trace(visit: Visit) -> Trace:
-    """Return the pass that is read: the one on the screen."""
-    return visit.rest if shown_view(visit) == "before" else visit.after
-
-
-def _n_read(visit: Visit, query: int) -> int:
+def _n_read(head: Head, query: int) -> int:
     """Return how many tokens the pass needs: those up to the query, all of them if switches may let it see further."""
-    return query + 1 if _trace(visit).switches.at_rest else len(visit.after.tokens)
+    return query + 1 if head.trace.switches.at_rest else len(head.trace.tokens)
 
 
-def _reading(visit: Visit, model: Model, trace: Trace, query: int) -> Reading:
-    ids = tuple(token.id for token in trace.tokens[: _n_read(visit, query)])
-    name = (visit.choice.name, visit.choice.revision)
+def _reading(choice: ModelChoice, model: Model, head: Head, query: int) -> Reading:
+    ids = tuple(token.id for token in head.trace.tokens[: _n_read(head, query)])
+    switches = head.trace.switches
 
     def make() -> Reading:
-        random = cache.results().get(("random reach", *name), lambda: random_reach(model))
-        last = last_states(model, list(ids), trace.switches)[query]
-        weights = trace.weights(visit.layer, visit.head, queries=slice(query, query + 1))[0]
-        values = trace.qkv(visit.layer, visit.head)[2]
-        found = read_write(model, visit.layer, visit.head, weights=weights, values=values, last=last)
-        order = np.argsort(-found.logits, kind="stable")
-        chances = softmax(next_logits(model, last).astype(np.float64))
-        likeliest = int(chances.argmax())
-        ends = order[:N_WORDS], order[: -N_WORDS - 1 : -1]
-        return Reading(
-            raised=ends[0],
-            ups=found.logits[ends[0]],
-            lowered=ends[1],
-            downs=found.logits[ends[1]],
-            parts=found.parts,
-            likeliest=likeliest,
-            chance=float(chances[likeliest]),
-            added=float(found.logits[likeliest]),
-            reach=reach(found.logits),
-            random=random,
-            n_words=len(order),
-        )
+        model_name = (choice.name, choice.revision)
+        random = cache.results().get(("random reach", *model_name), lambda: random_reach(model))
+        last = last_states(model, list(ids), switches)[query]
+        values = head.trace.qkv(head.layer, head.head)[2]
+        weights = head.under(None).row(query)  # of the pass itself
+        found = read_write(model, head.layer, head.head, weights=weights, values=values, last=last)
+        return _summary(found.logits, found.parts, softmax(next_logits(model, last).astype(np.float64)), random)
 
-    return cache.results().get(("writes", visit.choice, trace.switches, ids, visit.layer, visit.head, query), make)
+    return cache.results().get(("writes", choice, switches, ids, head.layer, head.head, query), make)
+
+
+def _summary(
+    logits: NDArray[np.float32], parts: tuple[Part, ...], chances: NDArray[np.float64], random: float
+) -> Reading:
+    order, likeliest = np.argsort(-logits, kind="stable"), int(chances.argmax())
+    raised, lowered = order[:N_WORDS], order[: -N_WORDS - 1 : -1]
+    return Reading(
+        raised=raised,
+        ups=logits[raised],
+        lowered=lowered,
+        downs=logits[lowered],
+        parts=parts,
+        likeliest=likeliest,
+        chance=float(chances[likeliest]),
+        added=float(logits[likeliest]),
+        reach=reach(logits),
+        random=random,
+        n_words=len(order),
+    )
 
 
 def _sentence(visit: Visit, found: Reading, trace: Trace) -> str:
@@ -204,11 +202,11 @@ def _strength(found: Reading) -> str:
     return f"{stands}, but {known}: a list as strong as this needn't mean anything. Heads write for later layers too."
 
 
-def _example(visit: Visit) -> None:
+def _example(visit: Visit, query: int) -> None:
     """Name a head whose words anybody can read, with a button that shows it."""
     model, text, layer, head = EXAMPLE
     shown = (visit.choice.name, visit.text, visit.layer, visit.head)
-    if shown == EXAMPLE and _query(visit) == len(visit.after.tokens) - 1 and not visit.switched:
+    if shown == EXAMPLE and query == len(visit.after.tokens) - 1 and not visit.switched:
         st.caption("“Keys” is plural, so its verb must be: this head looks at “keys” and writes “are” and “were”.")
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -8,6 +8,7 @@ import streamlit as st
 from attnviz.app.shell import address as state
 from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
+from attnviz.core.trace.head import Head
 from attnviz.core.trace.records import ModelInfo
 from attnviz.core.trace.switches import Forbidden, Switches
 from attnviz.core.trace.trace import Trace
@@ -45,6 +46,25 @@ class Visit:
     def name(self) -> str:
         """The selected head's name, such as "L13 H8"."""
         return f"L{self.layer} H{self.head}"
+
+    @property
+    def head_before(self) -> Head:
+        """The selected head without the switches."""
+        return self.rest.head(self.layer, self.head, part=self.part)
+
+    @property
+    def head_after(self) -> Head:
+        """The selected head under the switches."""
+        return self.after.head(self.layer, self.head, part=self.part, switches=self.picture)
+
+    def head_in(self, view: str) -> Head:
+        """Return the selected head as a view shows it: without the switches in "before", else with them."""
+        return self.head_before if view == "before" else self.head_after
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens the longer side of the selected head's map has."""
+        return max(len(side) for side in self.after.tokens_of(self.part))
 
     @property
     def switched(self) -> bool:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from attnviz.app.shell import palette
 from attnviz.app.shell.controls import plain
 from attnviz.app.show.facts import Facts
-from attnviz.app.show.files import Head, files_row
+from attnviz.app.show.files import HeadFiles, files_row
 from attnviz.core.export.table_files import Columns
+from attnviz.core.maps.shown import ShownMap
 from attnviz.core.trace.records import Token
 
 
@@ -22,7 +23,7 @@ def draw(
     table: Callable[[], Columns],
     *,
     about: Facts,
-    head: Head | None = None,
+    head: HeadFiles | None = None,
 ) -> None:
     """Show a figure that is already in the page's theme, its description for screen readers, its table and its files.
 
@@ -58,6 +59,15 @@ def map_table(values: NDArray[np.float32], allowed: NDArray[np.bool_], queries, 
     shown = np.where(allowed, values.astype(np.float64).round(6), np.nan)
     names = [_name(token) for token in keys]
     return {"query": [_name(token) for token in queries], **dict(zip(names, shown.T, strict=True))}
+
+
+def shown_table(shown: ShownMap) -> Columns:
+    """Return a column of rows' names and one of values for each column of the map; empty where no look is possible."""
+    sides = [
+        [Token(number, 0, label, "", 0, 0, False) for number, label in zip(axis.numbers, axis.labels, strict=True)]
+        for axis in (shown.rows, shown.columns)
+    ]
+    return map_table(shown.values, shown.allowed, *sides)
 
 
 def heads_table(values: NDArray[np.float64], layers: Sequence[int]) -> Columns:

@@ -23,6 +23,7 @@ from attnviz.core.export.head_files import (
     script,
 )
 from attnviz.core.export.table_files import Columns, table_csv, table_json, table_npz
+from attnviz.core.trace.head import Head
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 from attnviz.figures import figure_html
@@ -51,46 +52,45 @@ Makers = Mapping[str, Callable[[], str | bytes]]
 
 
 @dataclass(frozen=True, eq=False)
-class Head:
-    """One head's weights as a picture shows them.
+class HeadFiles:
+    """The files of one head's weights as a picture shows them, its tile the tokens that are shown.
 
     Attributes:
-        trace, layer, head, part: which weights.
-        switches: on the picture alone, None: those of the pass.
-        tokens: the tokens that are shown, None: all.
-        link: the page's address.
+        head: which weights; `link`: the page's address.
     """
 
-    trace: Trace
-    layer: int
-    head: int
-    part: str
-    switches: Switches | None
-    tokens: slice | None
+    head: Head
     link: str
 
     def numbers(self) -> HeadNumbers:
         """Return weights, scores and mask, with all that says where they come from."""
-        numbers = head_numbers(self.trace, self.layer, self.head, version=attnviz.__version__, **self._where())
+        numbers = head_numbers(*self._where, **self._how)
         return replace(numbers, about=dict(numbers.about) | {"link": self.link})
 
     def script(self) -> str:
         """Return a Python program that computes the weights again."""
-        return script(self.trace, self.layer, self.head, version=attnviz.__version__, **self._where())
+        return script(*self._where, **self._how)
 
     def name(self, ending: str) -> str:
         """Return a file's name that says what is inside."""
-        name = file_name(self.trace, self.layer, self.head, ending, part=self.part, switches=self.switches)
-        if self.tokens is None:
+        shown = self.head.queries
+        name = file_name(*self._where, ending, part=self.head.part, switches=self.head.switches)
+        if shown is None:
             return name
-        return f"{name.removesuffix(f'.{ending}')}-tokens-{self.tokens.start}-{self.tokens.stop - 1}.{ending}"
+        return f"{name.removesuffix(f'.{ending}')}-tokens-{shown.start}-{shown.stop - 1}.{ending}"
 
-    def _where(self) -> dict[str, Any]:
-        return {"part": self.part, "switches": self.switches, "queries": self.tokens, "keys": self.tokens}
+    @property
+    def _where(self) -> tuple[Trace, int, int]:
+        return self.head.trace, self.head.layer, self.head.head
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        tile = {name: getattr(self.head, name) for name in ("part", "switches", "queries", "keys")}
+        return {"version": attnviz.__version__} | tile
 
 
-def head_of(visit: Visit, view: str, tokens: slice) -> Head | None:
-    """Return the selected head's weights as the map shows them; None for a view that shows no weights.
+def head_of(visit: Visit, view: str, tokens: slice) -> HeadFiles | None:
+    """Return the files of the selected head's weights as the map shows them; None for a view that shows no weights.
 
     Args:
         visit: what the visitor looks at.
@@ -99,13 +99,13 @@ def head_of(visit: Visit, view: str, tokens: slice) -> Head | None:
     """
     if view not in ("after", "before"):
         return None
-    trace, switches = (visit.after, visit.picture) if view == "after" else (visit.rest, None)
-    n_tokens = max(len(side) for side in trace.tokens_of(visit.part))
-    shown = None if tokens.start == 0 and tokens.stop >= n_tokens else tokens
-    return Head(trace, visit.layer, visit.head, visit.part, switches, shown, page_link())
+    shown = None if tokens.start == 0 and tokens.stop >= visit.n_tokens else tokens
+    return HeadFiles(visit.head_in(view).tile(shown, shown), page_link())
 
 
-def files_row(figure: Any, key: str, name: str, columns: Columns, *, about: Facts, head: Head | None = None) -> None:
+def files_row(
+    figure: Any, key: str, name: str, columns: Columns, *, about: Facts, head: HeadFiles | None = None
+) -> None:
     """Show a button for each kind of file that a chart can be saved as.
 
     Args:
@@ -138,17 +138,17 @@ def _table_makers(figure: Any, title: str, columns: Columns, facts: Mapping[str,
     return page | {ending: partial(make, columns, facts) for ending, make in TABLES.items()}
 
 
-def _head_makers(figure: Any, head: Head) -> Makers:
+def _head_makers(figure: Any, head: HeadFiles) -> Makers:
     def page() -> str:
         about = head.numbers().about
-        return figure_html(figure, title=_title(f"L{head.layer} H{head.head} {about['title']}", about), about=about)
+        return figure_html(figure, title=_title(f"{head.head.name} {about['title']}", about), about=about)
 
     numbers = {ending: partial(_written, make, head) for ending, make in HEADS.items()}
-    can_run = head.trace.model.engine in ("torch", "numpy")
+    can_run = head.head.trace.model.engine in ("torch", "numpy")
     return {"html": page} | numbers | ({"py": head.script} if can_run else {})
 
 
-def _written(make: Callable[[HeadNumbers], str | bytes], head: Head) -> str | bytes:
+def _written(make: Callable[[HeadNumbers], str | bytes], head: HeadFiles) -> str | bytes:
     return make(head.numbers())
 
 

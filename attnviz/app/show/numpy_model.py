@@ -12,14 +12,24 @@ from attnviz.models.scratch.decoder import Model
 MOST_TOKENS = 512  # for which the stream is computed while the visitor waits
 
 
-def numpy_model(visit: Visit) -> Model | None:
-    """Return the visitor's model in NumPy; None, with the reason on the page, if it can't be run that way."""
+def load_numpy(visit: Visit) -> Model:
+    """Return the visitor's model in NumPy, with what is done for it on the page while it lasts.
+
+    Raises:
+        ValueError: it can't be run that way; the text says why.
+    """
     place = st.empty()
     choice = replace(visit.choice, engine="numpy", dtype="float32")
     try:
         return cache.get_engine(choice, lambda sentence: place.info(plain(sentence))).model
+    finally:
+        place.empty()
+
+
+def numpy_model(visit: Visit) -> Model | None:
+    """Return the visitor's model in NumPy; None, with the reason on the page, if it can't be run that way."""
+    try:
+        return load_numpy(visit)
     except ValueError as error:
         st.info(plain(f"This part needs the model's weights in NumPy: {error}."))
         return None
-    finally:
-        place.empty()

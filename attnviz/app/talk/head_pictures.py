@@ -9,19 +9,20 @@ from attnviz.app.show.scenes import action
 from attnviz.app.talk.caption_numbers import word_ids
 from attnviz.app.talk.stage import GAP, HEIGHT, LABEL, LARGE, MOST_MAPPED, WIDTH, Slide, Stage
 from attnviz.core.attention.products import fewest_products
+from attnviz.core.maps.choice import MapChoice
+from attnviz.core.maps.shown import shown_map
 from attnviz.core.softmax.row_sharpness import histogram
 from attnviz.core.softmax.sharpness import saturation_report
-from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import Trace
+from attnviz.core.trace.head import Head
 from attnviz.figures import (
     component_bars,
-    head_map,
     map_on_slide,
     next_token_bars,
     on_slide,
     row_bars,
     saturation_histogram,
 )
+from attnviz.figures.shown_map import shown_figure
 
 HALF = (WIDTH - GAP) // 2
 MOST_NAMED = 3  # heads
@@ -34,7 +35,7 @@ COMMON: dict[str, Any] = {"label_size": LARGE, "height": HEIGHT}
 def _map(stage: Stage) -> Slide:
     """Draw the map and, where there is room beside it, the row of the token that looks."""
     part = stage.window(len(stage.rest.tokens), MOST_MAPPED)
-    whole = _one_map(stage, stage.rest, None, part)
+    whole = _one_map(stage, stage.head_before, part)
     figures = [whole]
     beside = WIDTH - GAP - whole.layout.width
     left_out = _outside_map(stage, part)
@@ -45,37 +46,23 @@ def _map(stage: Stage) -> Slide:
 
 def _before_after(stage: Stage) -> Slide:
     part = stage.window(len(stage.rest.tokens), MOST_MAPPED)
-    before = _one_map(stage, stage.rest, None, part, "before")
-    after = _one_map(stage, stage.after, stage.picture, part, action(stage.scene.switches))
+    before = _one_map(stage, stage.head_before, part, "before")
+    after = _one_map(stage, stage.head_after, part, action(stage.scene.switches))
     return Slide((before, after), _outside_map(stage, part))
 
 
-def _one_map(stage: Stage, trace: Trace, switches: Switches | None, part: slice, title: str = "") -> Any:
-    scene, cell = stage.scene, stage.cell
-    labels = [token.label for token in trace.tokens[part]]
-    where = {"queries": part, "keys": part, "switches": switches}
-    inside = cell is not None and all(part.start <= place < part.stop for place in cell)
-    figure = head_map(
-        trace.weights(scene.layer, scene.head, **where),
-        labels,
-        labels,
-        allowed=trace.allowed(scene.layer, scene.head, **where),
-        query_start=part.start,
-        key_start=part.start,
-        marked=[cell] if inside else (),
-        title=title or stage.name,
-        theme=stage.theme,
-        label_size=LABEL,
-        height=HEIGHT,
-    )
-    return map_on_slide(figure, labels, HEIGHT, titled=bool(title))
+def _one_map(stage: Stage, head: Head, part: slice, title: str = "") -> Any:
+    query, key = stage.cell or (None, None)
+    shown = shown_map(head, head, MapChoice(tokens=part, query=query, key=key))
+    figure = shown_figure(shown, title=title or stage.name, theme=stage.theme, label_size=LABEL, height=HEIGHT)
+    return map_on_slide(figure, shown.columns.labels, HEIGHT, titled=bool(title))
 
 
 def _outside_map(stage: Stage, part: slice) -> str:
     n = len(stage.rest.tokens)
     if part.stop - part.start == n:
         return ""
-    rows = stage.rest.weights(stage.scene.layer, stage.scene.head, queries=part)
+    rows = stage.head_before.tile(part).weights
     share = float(1 - rows[:, part].sum(axis=1).mean() / rows.sum(axis=1).mean())
     return f"tokens {part.start} to {part.stop - 1} of {n}; {share:.0%} of their weight lies outside"
 
@@ -98,7 +85,7 @@ def _one_row(stage: Stage, layer: int, head: int, width: int) -> tuple[Any, str]
     trace, query = stage.rest, stage.query
     n = query + 1 if trace.causal(layer, part=trace.parts[0]) else len(trace.tokens)
     keys = stage.window(n, (width - 90) // LABEL)
-    weights = trace.weights(layer, head, queries=slice(query, query + 1))[0]
+    weights = trace.head(layer, head).row(query)
     labels = [token.label for token in trace.tokens[keys]]
     name = trace.tokens[query].label
     figure = row_bars(

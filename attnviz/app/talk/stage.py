@@ -6,6 +6,7 @@ from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
 from attnviz.app.show.deck import Scene
 from attnviz.app.show.places import pieces, place
+from attnviz.core.trace.head import Head
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 
@@ -66,6 +67,16 @@ class Stage:
     def name(self) -> str:
         """Of the scene's head."""
         return f"L{self.scene.layer} H{self.scene.head}"
+
+    @property
+    def head_before(self) -> Head:
+        """The scene's head at rest."""
+        return self.rest.head(self.scene.layer, self.scene.head)
+
+    @property
+    def head_after(self) -> Head:
+        """The scene's head under its switches."""
+        return self.after.head(self.scene.layer, self.scene.head, switches=self.picture)
 
     @property
     def model(self) -> str:

@@ -129,7 +129,7 @@ def _left_out(a: Tile, b: Tile, rows: Partners, columns: Partners) -> str:
 
 def _as_words(a: Tile, b: Tile) -> tuple[Tile, Tile]:
     """Return both tiles as maps of the words that both show."""
-    if any(tile.side.part != tile.side.trace.parts[0] for tile in (a, b)):
+    if any(not tile.side.of_text for tile in (a, b)):
         raise ValueError(f"{CUT}, and this part looks at another text: there is no map of differences")
     text = a.side.trace.text
     words = [word_of_tokens(tile.keys, text) for tile in (a, b)]
@@ -163,7 +163,7 @@ def _name_change(a: Tile, b: Tile, found: Difference, rows: Partners, columns: P
     choice = (a.allowed.sum(axis=1) > 1) & (b.allowed.sum(axis=1) > 1)[rows.place]
     cell = largest_change(replace(found, seen=found.seen & choice[:, None]))
     if cell is None:
-        if (a.side.layer, a.side.head) in a.side.trace.switches.ablate:
+        if (a.side.head.layer, a.side.head.head) in a.side.trace.switches.ablate:
             return "A head that is off keeps its own map: only what it writes is gone."
         return "Both maps are equal wherever they can be compared."
     query, key = cell

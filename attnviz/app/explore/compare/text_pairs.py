@@ -48,10 +48,10 @@ class Pair:
         """
         sentences = []
         for side, word, query in zip((a, b), (self.query, self.b_query), self.rows(a.trace, b.trace), strict=True):
-            row = side.weights(slice(query, query + 1), slice(None))[0]
+            row = side.head.row(query)
             looks = [f"“{key}” **{row[word_token(side.trace, key, 0)]:.2f}**" for key in self.keys]
             sentences.append(f"{side.letter}: “{word.strip()}” gives {' and '.join(looks)}.")
-        own = (a.trace.model.name, a.layer, a.head) == (self.model, self.layer, self.head) and a.at_rest
+        own = (a.trace.model.name, a.head.layer, a.head.head) == (self.model, self.layer, self.head) and a.at_rest
         return " ".join([*sentences, self.caption] if own else sentences)
 
 

@@ -3,18 +3,17 @@
 import streamlit as st
 
 from attnviz.app.explore.compare.difference import Compared, draw_difference, say_difference, subtract
-from attnviz.app.explore.compare.sides import (
-    Side,
-    Tile,
+from attnviz.app.explore.compare.other_sides import (
     another_head,
     another_model,
     another_text,
     forget_head,
     other_switches,
-    tiles,
 )
+from attnviz.app.explore.compare.sides import Side, Tile, tiles
 from attnviz.app.explore.compare.text_pairs import pair_buttons, pair_of
 from attnviz.app.explore.compare.two_maps import causal_rows, maps, next_tokens, rows, strongest
+from attnviz.app.explore.map_choice import map_choice
 from attnviz.app.shell.controls import as_sentence, plain
 from attnviz.app.shell.visit import Visit
 
@@ -46,14 +45,15 @@ def compare(visit: Visit) -> None:
 
 
 def _draw(visit: Visit, a: Side, b: Side) -> None:
-    tile_a, tile_b = tiles(visit, a, b)
+    choice = map_choice(visit)
+    tile_a, tile_b = tiles(a, b, choice.part.start)
     pair = pair_of(a.trace.text, b.trace.text)
-    looking = rows(visit, tile_a, tile_b, pair)
+    looking = rows(visit, choice.query, (tile_a, tile_b), pair)
     for note in b.notes:
         st.caption(plain(note))
     if pair is not None:
         st.markdown(pair.says(a, b))
-    maps(visit, tile_a, tile_b, looking)
+    maps((tile_a, tile_b), looking, choice.scale, visit.theme)
     difference_box, words_box = st.columns(2, gap="medium")
     with difference_box:
         compared = _difference(visit, tile_a, tile_b)

@@ -12,6 +12,7 @@ from attnviz.app.shell.examples import example_of
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw, map_table
 from attnviz.core.compare.side_by_side import rows_must_agree, same_tokens, strongest_keys, token_partners
+from attnviz.core.maps.choice import Scale
 from attnviz.core.text.words import word_of_tokens
 from attnviz.figures import head_map
 from attnviz.figures.bars import percent
@@ -21,18 +22,19 @@ SINK = 1e-3  # a share of weight on a learned sink that is worth a sentence
 SAME = 1e-6  # rows that differ by less are the same but for rounding
 
 
-def rows(visit: Visit, a: Tile, b: Tile, pair: Pair | None) -> tuple[int, int]:
+def rows(visit: Visit, chosen: int | None, sides: tuple[Tile, Tile], pair: Pair | None) -> tuple[int, int]:
     """Return which row of each tile is listed: the chosen query's, the pair's, the example's, or the last word's.
 
     B's row is that of the same token, or the last piece of the same word, or what stands in its place in another text,
     or else B's last word.
     """
-    if st.session_state.query is None and pair is not None:
+    a, b = sides
+    if chosen is None and pair is not None:
         places = pair.rows(a.side.trace, b.side.trace)
-        found = tuple(_place(tile, query) for tile, query in zip((a, b), places, strict=True))
+        found = tuple(_place(tile, query) for tile, query in zip(sides, places, strict=True))
         if None not in found:
             return found
-    row = _place(a, _query(visit))
+    row = _place(a, _query(visit) if chosen is None else chosen)
     row = _last_word(a) if row is None else row
     one_text = a.side.of_text and b.side.of_text and a.side.trace.text == b.side.trace.text
     if one_text and not same_tokens(a.queries, b.queries):
@@ -42,24 +44,24 @@ def rows(visit: Visit, a: Tile, b: Tile, pair: Pair | None) -> tuple[int, int]:
     return row, partner if partner >= 0 else _last_word(b)
 
 
-def maps(visit: Visit, a: Tile, b: Tile, looking: tuple[int, int]) -> None:
+def maps(sides: tuple[Tile, Tile], looking: tuple[int, int], scale: Scale, theme: str) -> None:
     """Draw both maps in the same size and the same colours."""
-    highest = _highest(a, b)
+    highest = _highest(*sides) if scale == "without_first" else 1.0
     columns = st.columns(2, gap="medium")
-    for column, tile, row, key in zip(columns, (a, b), looking, ("compare-a", "compare-b"), strict=True):
+    for column, tile, row, key in zip(columns, sides, looking, ("compare-a", "compare-b"), strict=True):
         with column:
             figure = head_map(
                 tile.weights,
                 [token.label for token in tile.queries],
                 [token.label for token in tile.keys],
                 allowed=tile.allowed,
-                scale=st.session_state.colours,
+                scale=scale,
                 value_range=(0.0, highest),
                 query_start=tile.queries[0].index,
                 key_start=tile.keys[0].index,
                 highlight_query=tile.queries[row].index,
                 title=tile.side.title,
-                theme=visit.theme,
+                theme=theme,
                 height=HEIGHT,
             )
             table = partial(map_table, tile.weights, tile.allowed, tile.queries, tile.keys)
@@ -113,7 +115,7 @@ def causal_rows(a: Tile, b: Tile) -> None:
     n = len(alike) if alike.all() else int(alike.argmin())
     if n == 0 or a.queries[0].index != b.queries[0].index or a.queries[0].index > 0:
         return
-    if not rows_must_agree(a.side.trace, b.side.trace, n, shown=(a.side.switches, b.side.switches)):
+    if not rows_must_agree(a.side.trace, b.side.trace, n, shown=(a.side.head.switches, b.side.head.switches)):
         return
     gap = float(np.abs(a.weights[:n, :n] - b.weights[:n, :n]).max())
     if gap >= SAME and a.side.trace.model.dtype != "float32":
@@ -129,8 +131,7 @@ def causal_rows(a: Tile, b: Tile) -> None:
 
 
 def _query(visit: Visit) -> int | None:
-    if st.session_state.query is not None:
-        return st.session_state.query
+    """Return the token that the example on the page is about."""
     example = example_of(visit.text, visit.choice.name, visit.layer, visit.head)
     return example.cell(visit.rest)[0] if example else None
 
@@ -156,9 +157,7 @@ def _same_word(a: Tile, b: Tile, row: int) -> int:
 
 
 def _highest(a: Tile, b: Tile) -> float:
-    """Return the upper end of the colours that both maps share."""
-    if st.session_state.colours != "without_first":
-        return 1.0
+    """Return the upper end of the colours that both maps share, the first token aside."""
     firsts = [1 if tile.keys[0].index == 0 and len(tile.keys) > 1 else 0 for tile in (a, b)]
     largest = max(
         float(np.where(tile.allowed, tile.weights, 0)[:, first:].max())
@@ -169,7 +168,7 @@ def _highest(a: Tile, b: Tile) -> float:
 
 def _what_is_left_out(tile: Tile) -> str:
     """Say what is outside a part of a long text, and what goes to a learned sink."""
-    first, last, n_keys = tile.keys[0].index, tile.keys[-1].index, len(tile.side.tokens[1])
+    first, last, n_keys = tile.keys[0].index, tile.keys[-1].index, len(tile.side.head.tokens[1])
     sentences = []
     if len(tile.keys) < n_keys:
         part = f"Tokens {first} to {last} of {n_keys:,}"

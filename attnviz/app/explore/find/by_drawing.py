@@ -17,7 +17,7 @@ from attnviz.app.explore.find.results import (
     shown_key,
     shown_trace,
 )
-from attnviz.app.explore.sources import window
+from attnviz.app.explore.map_choice import map_choice
 from attnviz.app.shell import cache
 from attnviz.app.shell.controls import plain
 from attnviz.app.shell.visit import Visit
@@ -55,7 +55,7 @@ def by_drawing(visit: Visit) -> None:
 
 
 def _side(visit: Visit) -> slice:
-    start = window(visit).start
+    start = map_choice(visit).part.start
     return slice(start, start + SIDE)
 
 
@@ -67,15 +67,13 @@ def _drawn(visit: Visit) -> list[Cell]:
 
 def _map(visit: Visit, trace: Trace) -> None:
     side = _side(visit)
-    where = {"part": visit.part, "queries": side, "keys": side}
-    weights = trace.weights(visit.layer, visit.head, **where)
-    allowed = trace.allowed(visit.layer, visit.head, **where)
-    queries, keys = (tokens[side] for tokens in trace.tokens_of(visit.part))
+    head = trace.head(visit.layer, visit.head, part=visit.part).tile(side, side)
+    queries, keys = head.tokens
     figure = head_map(
-        weights,
+        head.weights,
         [token.label for token in queries],
         [token.label for token in keys],
-        allowed=allowed,
+        allowed=head.allowed,
         scale=st.session_state.colours,
         query_start=side.start,
         key_start=side.start,
@@ -83,7 +81,7 @@ def _map(visit: Visit, trace: Trace) -> None:
         theme=visit.theme,
         height=560,
     )
-    table = partial(map_table, weights, allowed, queries, keys)
+    table = partial(map_table, head.weights, head.allowed, queries, keys)
     draw(figure, "drawn-map", f"drawing {visit.info.name}", table, about=shown_facts(visit))
     cell_picker("drawn-map", side.start, on_pick=_toggle, key="draw-cell")
 
@@ -94,7 +92,7 @@ def _on_map(side: slice, cell: Cell) -> bool:
 
 def _say_cut(visit: Visit) -> None:
     """Say which tokens the map shows, and which drawn cells aren't among them."""
-    side, n_tokens = _side(visit), max(len(tokens) for tokens in visit.after.tokens_of(visit.part))
+    side, n_tokens = _side(visit), visit.n_tokens
     sentences = []
     if n_tokens > SIDE or side.start:
         last = min(side.stop, n_tokens) - 1

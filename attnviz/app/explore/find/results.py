@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from attnviz.app.explore.sources import shown_view
+from attnviz.app.explore.map_choice import map_choice
 from attnviz.app.shell.visit import Visit, choose_head
 from attnviz.app.show.charts import draw, heads_table
 from attnviz.app.show.facts import Facts, of_view
@@ -48,14 +48,14 @@ def shown_trace(visit: Visit) -> Trace:
     Where the map without the switches is chosen, it is the trace at rest; a difference is no map of weights, and gives
     the trace with them.
     """
-    if shown_view(visit) == "before":
+    if map_choice(visit).view == "before":
         return visit.rest
     return replace(visit.after, switches=visit.switches) if visit.switched and not visit.in_pass else visit.after
 
 
 def shown_key(visit: Visit) -> tuple[Hashable, ...]:
     """Return what tells the maps on the screen from others, for the cache."""
-    switches, in_pass = (Switches(), False) if shown_view(visit) == "before" else (visit.switches, visit.in_pass)
+    switches, in_pass = (Switches(), False) if map_choice(visit).view == "before" else (visit.switches, visit.in_pass)
     return visit.choice, visit.text, switches, in_pass, visit.part
 
 
@@ -70,7 +70,7 @@ def with_progress(sentence: str, work: Callable[[OnStep], Any]) -> Any:
 
 def shown_facts(visit: Visit) -> Facts:
     """Return what is true of numbers of the maps on the screen, for files."""
-    return of_view(visit, shown_view(visit))
+    return of_view(visit, map_choice(visit).view)
 
 
 def strip(visit: Visit, values: NDArray[np.float64], layers: Sequence[int], bar_title: str, about: Facts) -> None:
