@@ -17,6 +17,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.runtime.state.common import TESTING_KEY
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
+from streamlit.util import calc_hash
 
 from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
@@ -43,7 +44,7 @@ class Visitor:
         self.app = AppTest.from_file(APP, default_timeout=SECONDS)
         self.app.query_params.update(address)
         if page:
-            self.app.switch_page(f"attnviz/app/{page}/page.py")
+            self.app._page_hash = calc_hash(page)  # `switch_page` knows a page by its file's name before the first run
         self.app.run()
 
     def type(self, text: str) -> None:

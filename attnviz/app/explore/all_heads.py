@@ -7,7 +7,7 @@ import streamlit as st
 
 from attnviz.app.components.overview.overview import FORBIDDEN, overview
 from attnviz.app.shell import cache
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit, ask_whole_page, switch_reason
 from attnviz.app.show.facts import of_view
 from attnviz.app.show.files import files_row

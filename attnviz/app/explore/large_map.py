@@ -18,8 +18,8 @@ from attnviz.app.explore.sources import (
     window,
 )
 from attnviz.app.explore.views import ShownMap, shown_figure, shown_map, shown_table
-from attnviz.app.shell.controls import plain
 from attnviz.app.shell.examples import example_of
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw
 from attnviz.app.show.facts import of_view

@@ -6,8 +6,8 @@ import streamlit as st
 from attnviz.app.components.save_picture.save_picture import save_picture
 from attnviz.app.components.token_strip.token_strip import token_strip
 from attnviz.app.explore.sources import shown_view, source_map, window
-from attnviz.app.shell.controls import plain
 from attnviz.app.shell.examples import example_of
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from attnviz.app.explore.fields import ALL
 from attnviz.app.shell import cache
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace

@@ -10,7 +10,8 @@ import streamlit as st
 from attnviz.app.components.token_strip.token_strip import token_strip
 from attnviz.app.generate.continuation import MOST, Continuation
 from attnviz.app.generate.texts import say
-from attnviz.app.shell import controls
+from attnviz.app.shell.controls import head
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw, map_table
 from attnviz.app.show.facts import Facts, at_rest
@@ -38,12 +39,12 @@ def step_view(visit: Visit, writing: Continuation, n_written: int) -> None:
         st.info(_why_ended(visit, n_written, step))
     left, right = st.columns([2, 3], gap="large")
     with left:
-        controls.head(visit.info)
+        head(visit.info)
         _rivals(visit, step)
     with right:
         _map(visit, step, weights, part, n_prompt)
     if step.cache is None:
-        st.caption(controls.plain(visit.info.cannot.get("cache") or say("steps", "no_cache")))
+        st.caption(plain(visit.info.cannot.get("cache") or say("steps", "no_cache")))
     else:
         _cache(visit, writing.steps[:n_written])
 

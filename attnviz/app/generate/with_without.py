@@ -11,7 +11,7 @@ from attnviz.app.generate.measuring import LENGTHS, N_STEPS, Measuring, lengths_
 from attnviz.app.generate.texts import say
 from attnviz.app.shell import address as state
 from attnviz.app.shell import cache
-from attnviz.app.shell.controls import as_sentence, plain
+from attnviz.app.shell.markdown import as_sentence, plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw
 from attnviz.app.show.facts import OF_NOTHING, of_model

@@ -13,9 +13,10 @@ from attnviz.app.pronouns.best_heads import board_for, looks_of, margins_of, nam
 from attnviz.app.pronouns.pronoun_examples import example_caption
 from attnviz.app.pronouns.question import Question, own_lead, pick_word, said_lead, shown_words
 from attnviz.app.shell import controls
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw
+from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import of_text
 from attnviz.app.show.heads_map import head_buttons, heads_map, signed
 from attnviz.core.pronouns.candidates import first_candidate, nearest_candidate
@@ -34,14 +35,7 @@ def sentence(visit: Visit, question: Question) -> None:
         asked = f"Who is “{question.spoken}”? " if question.is_pronoun else f"From “{question.spoken}”: "
         st.subheader(plain(f"{asked}What {visit.name} looks at"), anchor=False)
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            st.segmented_control(
-                "A click on a word makes it",
-                list(CLICKS),
-                key="click",
-                persist_state="session",
-                required=True,
-                format_func=CLICKS.get,
-            )
+            choose("A click on a word makes it", "click", CLICKS)
             _lead_switch(visit)
     with head_boxes:
         controls.head(visit.info)
@@ -112,18 +106,15 @@ def look(visit: Visit, question: Question) -> None:
 
 def _lead_switch(visit: Visit) -> None:
     lead = own_lead(visit)
-    st.segmented_control(
+    choose(
         "Before the text",
-        ["on", "off"],
-        key="lead",
-        persist_state="session",
-        required=True,
-        format_func={"on": f"{said_lead(lead)} in front" if lead else "as it is", "off": "as typed"}.get,
-        disabled=not lead,
+        "lead",
+        {"on": f"{said_lead(lead)} in front" if lead else "as it is", "off": "as typed"},
         help="Many heads rest on the first token, whatever it is. A line break in front keeps that weight off a "
         "candidate that opens the text."
         if lead
         else "This model's tokenizer puts a token of its own in front, so nothing else is needed.",
+        disabled=not lead,
     )
 
 

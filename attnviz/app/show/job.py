@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from attnviz.app.shell import address as state
-from attnviz.app.shell.controls import as_sentence, plain
+from attnviz.app.shell.markdown import as_sentence, plain
 
 LOOK_SECONDS = 0.4
 Say = Callable[[int, int, str], None]  # done, all, what is being done

@@ -12,7 +12,7 @@ import attnviz
 from attnviz.app.explore.sources import MOST_CELLS, PART, window
 from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit, ask_whole_page
 from attnviz.core.compare.side_by_side import same_tokens
 from attnviz.core.export.head_files import about_trace
