@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from attnviz.app.components.token_strip.token_strip import token_strip
+from attnviz.app.components.token_strip.token_strip import StripLook, StripTokens, token_strip
 from attnviz.app.generate.continuation import MOST, Continuation
 from attnviz.app.generate.texts import say
+from attnviz.app.shell import palette
 from attnviz.app.shell.controls import head
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
@@ -52,12 +53,15 @@ def step_view(visit: Visit, writing: Continuation, n_written: int) -> None:
 def _text(visit: Visit, step: Step, weights: np.ndarray, part: slice, n_prompt: int) -> None:
     tokens = step.trace.tokens[part]
     token_strip(
-        [token.label for token in tokens],
+        StripTokens(
+            [token.label for token in tokens],
+            texts=[token.text for token in tokens],
+            special=[token.index >= n_prompt for token in tokens],
+        ),
         np.clip(weights, 0, 1),
-        texts=[token.text for token in tokens],
-        special=[token.index >= n_prompt for token in tokens],
-        selected=len(tokens) - 1,
         masked="causal" if step.trace.causal(visit.layer) else None,
+        look=StripLook(palette=palette.chosen()),
+        selected=len(tokens) - 1,
         key="generate-strip",
     )
     st.caption(

@@ -8,7 +8,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from attnviz.app.components.save_picture.save_picture import save_picture
-from attnviz.app.components.sentence_arcs.sentence_arcs import sentence_arcs
+from attnviz.app.components.sentence_arcs.sentence_arcs import Asked, Sentence, sentence_arcs
 from attnviz.app.pronouns.best_heads import board_for, looks_of, margins_of, named_heads, reference_is_shown
 from attnviz.app.pronouns.pronoun_examples import example_caption
 from attnviz.app.pronouns.question import Question, own_lead, pick_word, said_lead, shown_words
@@ -59,15 +59,17 @@ def arcs(
     place = {word: i for i, word in enumerate(shown)}
     starts = [question.words[word][0] for word in shown]
     ends = [starts[0], *(question.words[word][1] for word in shown[:-1])]
-    sentence_arcs(
+    sentence = Sentence(
         [question.word(word) for word in shown],
-        [float(weights[word]) for word in shown],
-        pronoun=place[question.pronoun],
-        candidates=[tuple(place[word] for word in group if word in place) for group in question.candidates],
-        answer=question.answer,
         gaps=[question.text[end:start] for end, start in zip(ends, starts, strict=True)],
         masked=[question.causal and word > question.pronoun for word in shown],
         highlight={place[word] for word in highlight if word in place},
+    )
+    candidates = [tuple(place[word] for word in group if word in place) for group in question.candidates]
+    sentence_arcs(
+        sentence,
+        Asked(place[question.pronoun], candidates, question.answer),
+        [float(weights[word]) for word in shown],
         label=f"L{head[0]} H{head[1]}",
         on_pick=None if on_pick is None else lambda i: on_pick(shown[i]),
         key=key,
