@@ -5,8 +5,11 @@ import streamlit as st
 from attnviz.app.guide.tour import help_row, tour
 from attnviz.app.pages import FIELDS, PAGES, SCRIPTS
 from attnviz.app.shell import address, controls
+from attnviz.app.shell.markdown import as_sentence, plain
+from attnviz.app.shell.model_picker import about_model, model
 from attnviz.app.shell.palette import picker as palette_picker
 from attnviz.app.shell.share import share
+from attnviz.app.shell.switch_controls import switches
 from attnviz.app.shell.visit import open_visit
 from attnviz.app.show.own_deck import save_button
 
@@ -23,17 +26,17 @@ examples = st.container()
 notes, working = st.container(), st.container()  # a place for progress, so that nothing below moves when it goes
 with st.sidebar:
     help_row()
-    loaded = controls.model()
-    switches, saving, sharing, about = (st.container() for _ in range(4))
+    loaded = model()
+    switching, saving, sharing, about = (st.container() for _ in range(4))
 try:
     with working:
         visit = open_visit(*loaded) if loaded else None
 except ValueError as error:
     visit = None
     if page.needs_text:
-        st.error(controls.as_sentence(str(error)))
+        st.error(as_sentence(str(error)))
 for sentence in address.take_notes():
-    notes.info(controls.plain(sentence))
+    notes.info(plain(sentence))
 # All that stands around the page comes before it, since the page may work for long.
 if page.scene is not None:
     with saving:
@@ -41,11 +44,11 @@ if page.scene is not None:
 with sharing:
     share()
 if loaded is not None:
-    with switches:
-        controls.switches(loaded[1], visit and visit.scale)
+    with switching:
+        switches(loaded[1], visit and visit.scale)
     with about:
         palette_picker()
-        controls.about_model(loaded[1])
+        about_model(loaded[1])
     with examples:
         page.examples()
 if visit is not None or not page.needs_text:

@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "attnviz.models": {"attnviz.core"},
     "attnviz.cli": {"attnviz", "attnviz.core", "attnviz.figures", "attnviz.models"},
     "attnviz.app": {"attnviz.figures"},
-    "attnviz.app.components": {"attnviz.core", "attnviz.figures", "attnviz.app.shell"},
+    "attnviz.app.components": {"attnviz.core", "attnviz.figures"},
     "attnviz.app.shell": {"attnviz.core", "attnviz.figures", "attnviz.models", "attnviz.app.components"},
     "attnviz.app.show": {"attnviz", "attnviz.core", "attnviz.figures", "attnviz.models"}
     | {"attnviz.app.components", "attnviz.app.shell"},

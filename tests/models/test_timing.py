@@ -1,6 +1,7 @@
 """The five ways work out the same attention; a run beside the app measures, leaves out what is too large, and stops."""
 
 import os
+import threading
 import time
 
 import numpy as np
@@ -10,6 +11,14 @@ import pytest
 from attnviz.core.cost.measurements import WAYS, expected_bytes
 from attnviz.models.measure import timing
 from attnviz.models.measure.timing import Run, measure, way_of
+
+
+def begin(**options):
+    """Return a run, and the thread in which it measures."""
+    run = Run(**options)
+    thread = threading.Thread(target=run.measure)
+    thread.start()
+    return run, thread
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -36,8 +45,8 @@ def test_a_whole_matrix_is_seen_in_the_memory_and_stays_below_what_is_reserved()
 
 def test_a_run_measures_all_ways_and_names_what_could_need_more_than_the_limit():
     run = Run(sizes=(128, 256, 2048), limit=expected_bytes("numpy_blocks", 256))
-    run.join()
-    assert run.state == "done" and not run.going_on and run.share == 1
+    run.measure()
+    assert run.state == "done" and run.done == (5 * (128 + 256 + 2048),) * 2
     assert [(m.way, m.tokens) for m in run.results] == [(way, s) for s in (128, 256) for way in WAYS]
     assert all(m.seconds > 0 for m in run.results)
     assert "PyTorch" in run.machine
@@ -46,35 +55,41 @@ def test_a_run_measures_all_ways_and_names_what_could_need_more_than_the_limit()
 
 
 def test_stopping_ends_the_process_and_keeps_what_there_is():
-    run = Run(sizes=(128, 8192, 8192, 8192))
+    run, thread = begin(sizes=(128, 8192, 8192, 8192))
     while not run.results:
-        assert run.going_on
+        assert thread.is_alive()
         time.sleep(0.05)
     run.stop()
-    run.join()
+    thread.join()
     assert run.state == "stopped" and 0 < len(run.results) < 20
     assert not psutil.pid_exists(run._process.pid)
 
 
 def test_two_runs_wait_for_each_other_and_a_waiting_one_can_be_stopped():
-    first, second, third = Run(sizes=(128,)), Run(sizes=(128,)), Run(sizes=(128,))
+    (first, one), (second, two), (third, three) = (begin(sizes=(128,)) for _ in range(3))
     second.stop()
-    second.join()
+    two.join()
     assert second.state == "stopped" and second.results == []
-    for run in (first, third):
-        run.join()
+    for run, thread in ((first, one), (third, three)):
+        thread.join()
         assert run.state == "done" and len(run.results) == 5
 
 
-def test_a_run_that_nobody_looks_at_ends_itself(monkeypatch):
-    monkeypatch.setattr(timing, "ALONE_SECONDS", 0.0)
+def test_whoever_looks_can_end_a_run():
     run = Run(sizes=(128, 8192))
-    run.join()
-    assert run.state == "stopped" and len(run.results) < 10
+
+    def look():
+        if run.results:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        run.measure(look)
+    assert run.state == "stopped" and len(run.results) == 1
+    assert not psutil.pid_exists(run._process.pid)
 
 
 def test_a_process_that_ends_early_is_a_failed_run(monkeypatch):
     monkeypatch.setattr(timing.sys, "executable", "/bin/false" if os.path.exists("/bin/false") else "/usr/bin/false")
     run = Run(sizes=(128,))
-    run.join()
+    run.measure()
     assert run.state == "failed" and run.results == []

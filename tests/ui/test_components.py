@@ -2,16 +2,17 @@
 
 import base64
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from attnviz.app.components.bridge import bridge
 from attnviz.app.components.bridge.bridge import Settled, pack, settle
-from attnviz.app.components.overview.overview import COARSE, FINE, HEAVY, _pack_image, overview
-from attnviz.app.components.token_strip.token_strip import _pack_mask, token_strip
+from attnviz.app.components.mosaic.mosaic import COARSE, FINE, HEAVY, Measure, Thumbnails, _pack_image, mosaic
+from attnviz.app.components.token_strip.token_strip import StripLook, StripTokens, _pack_mask, token_strip
 
-PLAIN = {"thumb": 2, "columns": 2, "cells": [(0, 0), (0, 1)], "key": "heads"}
+PLAIN = Thumbnails(2, 2, cells=[(0, 0), (0, 1)])
 IMAGE = np.zeros((2, 4), dtype=np.uint8)
 NO_MASK = np.zeros((2, 2), dtype=bool)
 
@@ -91,22 +92,32 @@ def test_a_choice_about_one_text_is_gone_with_the_next() -> None:
     ("change", "words"),
     [
         ({"columns": 3}, r"shape \(rows \* 2, 3 \* 2\).*got \(2, 4\)"),
-        ({"cells": [(0, 0)]}, "cells must have 2 entries for 1 x 2 thumbnails, got 1"),
-        ({"tint": [0.5, 1.5]}, "from 0 to 1 or None, got 1.5"),
-        ({"captions": ["one"]}, "captions must have 2 entries"),
+        ({"cells": [(0, 0)]}, "cells must have 2 entries, one a thumbnail, got 1"),
         ({"row_labels": ["L0"]}, r"1 and 2 of them, got \(1, 0\)"),
-        ({"order": [0, 2]}, "from 0 to 1 into cells, got 2"),
         ({"masked": np.zeros((3, 3), dtype=bool)}, r"masked must have shape \(2, 2\), got \(3, 3\)"),
     ],
 )
-def test_an_overview_says_what_does_not_fit(change: dict, words: str) -> None:
+def test_a_mosaic_says_what_does_not_fit(change: dict, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        overview(IMAGE, **(PLAIN | change))
+        mosaic(IMAGE, replace(PLAIN, **change), key="heads")
 
 
-def test_an_overview_takes_bytes_alone() -> None:
+@pytest.mark.parametrize(
+    ("measure", "words"),
+    [
+        (Measure(tint=[0.5, 1.5]), "from 0 to 1 or None, got 1.5"),
+        (Measure(captions=["one"]), "captions must have 2 entries"),
+        (Measure(order=[0, 2]), "from 0 to 1 into cells, got 2"),
+    ],
+)
+def test_a_mosaic_says_what_measure_does_not_fit(measure: Measure, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        mosaic(IMAGE, PLAIN, measure=measure, key="heads")
+
+
+def test_a_mosaic_takes_bytes_alone() -> None:
     with pytest.raises(ValueError, match="2-dimensional uint8, got 2 dimensions of float64"):
-        overview(IMAGE.astype(float), **PLAIN)
+        mosaic(IMAGE.astype(float), PLAIN, key="heads")
 
 
 @pytest.mark.parametrize(
@@ -115,16 +126,16 @@ def test_an_overview_takes_bytes_alone() -> None:
         ({"weights": np.eye(3)}, r"shape \(2, 2\), one row a query, got \(3, 3\)"),
         ({"weights": np.eye(2) * 2}, "between 0 and 1, got 0 to 2"),
         ({"weights": np.full((2, 2), np.nan)}, "between 0 and 1, got nan"),
-        ({"mode": "dots"}, "mode must be"),
-        ({"direction": "sideways"}, "direction must be"),
-        ({"keys": ["x"]}, 'need mode="lines"'),
+        ({"look": StripLook(mode="dots")}, "mode must be"),
+        ({"look": StripLook(direction="sideways")}, "direction must be"),
+        ({"tokens": StripTokens(["a", "b"], keys=["x"])}, 'need mode="lines"'),
         ({"masked": "window"}, "masked must be"),
         ({"masked": np.zeros((2, 2))}, "bool of shape"),
-        ({"special": [True]}, "special must have 2 entries"),
+        ({"tokens": StripTokens(["a", "b"], special=[True])}, "special must have 2 entries"),
     ],
 )
 def test_a_token_strip_says_what_does_not_fit(change: dict, words: str) -> None:
-    arguments = {"labels": ["a", "b"], "weights": np.eye(2), "key": "strip"} | change
+    arguments = {"tokens": StripTokens(["a", "b"]), "weights": np.eye(2), "key": "strip"} | change
     with pytest.raises(ValueError, match=words):
         token_strip(**arguments)
 

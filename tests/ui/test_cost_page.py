@@ -286,11 +286,10 @@ def test_every_text_has_blocks_to_choose_from(n: int) -> None:
 
 
 def wait(visitor: Visitor) -> Run:
-    run = visitor["timing_run"]
-    end = time.monotonic() + SECONDS
-    while run.going_on and time.monotonic() < end:
+    run, end = visitor["timing_run"], time.monotonic() + SECONDS
+    while run.state in ("waiting", "running") and time.monotonic() < end:
         time.sleep(0.1)
-    visitor.app.run()
+    visitor.wait_for("start-timing")
     return run
 
 
@@ -326,7 +325,7 @@ def test_stop_stops_and_keeps_what_there_is(open_part: Any, monkeypatch: pytest.
         time.sleep(0.05)
     visitor.press("Stop")
     assert (visitor.crashes(), visitor.errors()) == ([], [])
-    assert run.state == "stopped" and not run.going_on
+    assert run.state == "stopped" and visitor["timing"] is None
     assert "Stopped. What was measured until then is shown." in says(visitor)
     assert any(button.label == "Measure again" for button in visitor.app.button)
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import attnviz
+from attnviz.app.generate import with_without
 from attnviz.app.generate.continuation import MOST, Continuation
-from attnviz.app.generate.measuring import LENGTHS, N_STEPS, Measuring
+from attnviz.app.generate.measuring import LENGTHS, N_STEPS, measure_both
 from attnviz.app.generate.step_view import MOST_SIDE, _old_part
 from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
@@ -425,22 +426,21 @@ def test_both_ways_are_run_and_compared(open_page: Open) -> None:
 def test_a_measurement_can_be_stopped(open_tiny: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     visitor = open_tiny(writing_topic="both", text="w1 w2 w4")
     assert "repeated to 16, 64, 128, 256, 512 tokens" in visitor.says()
-    monkeypatch.setattr(Measuring, "go_on", lambda run, seconds: None)
+    go_on = threading.Event()
+    monkeypatch.setattr(with_without, "measure_both", lambda engine, text, lengths, say: go_on.wait(300))
     visitor.press("Run both")
     visitor.app.run()
     visitor.press("Stop")
+    go_on.set()
     assert visitor.has("run-both") and visitor["measuring_both"] is None
     assert cache.results().peek(("both ways", visitor.visit.choice, "w1 w2 w4")) is None
     assert_well(visitor)
 
 
-def test_a_step_of_the_measurement_leaves_time_for_a_click(open_page: Open) -> None:
-    run = Measuring(attnviz.load("untrained"), ("a",), "some text", LENGTHS[:1])
-    shares = []
-    while run.go_on(0) is None:
-        shares.append(run.share)
-    np.testing.assert_allclose(shares, np.arange(1, 2 * N_STEPS + 1) / (2 * N_STEPS))
-    assert len(run.go_on(0)) == 1
+def test_each_step_of_the_measurement_is_told(open_page: Open) -> None:
+    told = []
+    found = measure_both(attnviz.load("untrained"), "some text", LENGTHS[:2], lambda *said: told.append(said[:2]))
+    assert told == [(n, 4 * N_STEPS) for n in range(1, 4 * N_STEPS + 1)] and len(found) == 2
 
 
 def test_another_text_is_not_measured_unasked(open_page: Open) -> None:

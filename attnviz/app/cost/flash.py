@@ -6,7 +6,8 @@ import numpy as np
 import streamlit as st
 
 from attnviz.app.shell import cache
-from attnviz.app.shell.controls import as_sentence, head, plain
+from attnviz.app.shell.controls import head
+from attnviz.app.shell.markdown import as_sentence, plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
 from attnviz.app.show.facts import at_rest

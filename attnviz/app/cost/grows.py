@@ -9,6 +9,7 @@ from attnviz.app.cost.sizes import LENGTHS, chosen_model, sizes_row
 from attnviz.app.cost.texts import table
 from attnviz.app.shell.visit import Visit, theme
 from attnviz.app.show import charts
+from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import OF_NOTHING
 from attnviz.app.show.lesson import Step, guess
 from attnviz.core.cost.formulas import FLOPS_PER_MULTIPLY_ADD, LayerCost, Shape, layer_cost, meeting_point
@@ -26,15 +27,7 @@ def draw(visit: Visit | None, part: Step) -> None:
         skip_help = "Leave out the blocks that a causal mask forbids, as FlashAttention does."
         skip = {"key": "cost_skip", "persist_state": "session", "help": skip_help, "width": "content"}
         st.checkbox("causal blocks skipped", **skip)
-        st.segmented_control(
-            "Axes",
-            ["log", "linear"],
-            key="cost_axes",
-            persist_state="session",
-            required=True,
-            format_func={"log": "logarithmic axes", "linear": "linear axes"}.get,
-            label_visibility="collapsed",
-        )
+        choose("Axes", "cost_axes", {"log": "logarithmic axes", "linear": "linear axes"}, hide_label=True)
     guess(part, **_claim(shape, chosen.cost_skip))
     settings = {"with_mlp": chosen.cost_mlp, "causal_skipped": chosen.cost_skip}
     meeting = meeting_point(shape, **settings)

@@ -9,6 +9,7 @@ from attnviz.app.cost.sizes import LENGTHS, sizes_row
 from attnviz.app.cost.texts import table
 from attnviz.app.shell.visit import Visit, theme
 from attnviz.app.show import charts
+from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import OF_NOTHING
 from attnviz.app.show.lesson import Step, guess
 from attnviz.core.cost.formulas import Shape, layer_cost, row_sum_bytes, score_bytes
@@ -21,14 +22,7 @@ EXAMPLE = (8192, 32, 32)  # tokens, heads, layers of the question
 def draw(visit: Visit | None, part: Step) -> None:
     """Draw the controls, the bytes over the length, and the numbers at the chosen one."""
     shape = sizes_row()
-    st.segmented_control(
-        "Bytes a number",
-        ["2", "4"],
-        key="cost_bytes",
-        persist_state="session",
-        required=True,
-        format_func={"2": "2 bytes a number (float16, bfloat16)", "4": "4 bytes (float32)"}.get,
-    )
+    choose("Bytes a number", "cost_bytes", {"2": "2 bytes a number (float16, bfloat16)", "4": "4 bytes (float32)"})
     guess(part, **_example())
     left, right = st.columns([3, 2], gap="large")
     with left:

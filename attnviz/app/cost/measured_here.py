@@ -8,14 +8,13 @@ import psutil
 import streamlit as st
 
 from attnviz.app.shell.visit import Visit, theme
-from attnviz.app.show import charts
+from attnviz.app.show import charts, job
 from attnviz.app.show.facts import OF_NOTHING
 from attnviz.app.show.lesson import Step, guess
 from attnviz.core.cost.measurements import SHARE, SIZES, WAYS, Measurement, Quantity, csv_text, findings, growth
 from attnviz.figures import Curve, cost_curves, quantity
 from attnviz.models.measure.timing import Run
 
-LOOK_SECONDS = 1.0
 NOISE = {"seconds": 0.0, "peak_bytes": 5e5}  # smaller numbers are not drawn
 UNITS: dict[Quantity, str] = {"seconds": "seconds", "peak_bytes": "bytes"}
 
@@ -24,9 +23,8 @@ def draw(visit: Visit | None, part: Step) -> None:
     """Offer to measure, show how far it is, and draw what came out."""
     guess(part)
     run: Run | None = st.session_state.get("timing_run")
-    if run is not None and run.going_on:
-        st.button("Stop", key="stop-timing", on_click=run.stop)
-        _watch(part)
+    if run is not None and job.is_going_on("timing", run):
+        job.watch("timing", keep=lambda nothing: None, key="stop-timing")
         return
     _offer(part, run)
     if run is None or not run.results:
@@ -39,25 +37,25 @@ def draw(visit: Visit | None, part: Step) -> None:
 def _offer(part: Step, run: Run | None) -> None:
     free = psutil.virtual_memory().available
     label = "Measure on this machine" if run is None else "Measure again"
-    st.button(label, key="start-timing", type="primary", on_click=_start)
+    st.button(label, key="start-timing", type="primary", on_click=_start, args=(part,))
     sizes = ", ".join(f"{size:,}" for size in SIZES)
     st.caption(part.say("before", sizes=sizes, limit=quantity(SHARE * free, "bytes"), free=quantity(free, "bytes")))
 
 
-def _start() -> None:
-    st.session_state.timing_run = Run()
+def _start(part: Step) -> None:
+    run = st.session_state.timing_run = Run()
+    job.start("timing", run, partial(_measure, run, part), on_stop=run.stop, alone=job.ALONE_SECONDS)
 
 
-@st.fragment(run_every=LOOK_SECONDS)  # looks at the run now and then; a click on Stop is heard between two looks
-def _watch(part: Step) -> None:
-    run: Run = st.session_state.timing_run
-    if not run.going_on:
-        st.rerun()
-    if run.state == "waiting":
-        st.info(part.say("waiting"))
-        return
-    what = "Starting" if run.now is None else f"{WAYS[run.now[0]]}, {run.now[1]:,} tokens"
-    st.progress(run.share, f"{what} ({len(run.results)} of {len(run.sizes) * len(WAYS)} measured)")
+def _measure(run: Run, part: Step, say: job.Say) -> None:
+    def look() -> None:
+        if run.state == "waiting":
+            say(0, 0, part.say("waiting"))
+            return
+        what = "Starting" if run.now is None else f"{WAYS[run.now[0]]}, {run.now[1]:,} tokens"
+        say(*run.done, f"{what} ({len(run.results)} of {len(run.sizes) * len(WAYS)} measured)")
+
+    run.measure(look)
 
 
 def _results(part: Step, run: Run) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from attnviz.app.components.overview.overview import FORBIDDEN, overview
-from attnviz.app.shell import cache
-from attnviz.app.shell.controls import plain
+from attnviz.app.components.mosaic.mosaic import FORBIDDEN, Measure, MosaicLook, Thumbnails, mosaic
+from attnviz.app.shell import cache, palette
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit, ask_whole_page, switch_reason
 from attnviz.app.show.facts import of_view
 from attnviz.app.show.files import files_row
@@ -73,19 +73,20 @@ def _draw(visit: Visit, survey: Survey, measure: str):
     if values is not None and st.session_state.order == "measure":
         ranked = np.argsort(np.where(np.isnan(values), -np.inf, values), kind="stable")[::-1]
         order = [int(i) for i in ranked if there[i]]
-    return overview(
+    captions = None if values is None else [_caption(measure, value) for value in values]
+    measured = Measure(None if values is None else _shares(values), captions, order)
+    return mosaic(
         _mosaic(survey),
-        thumb=max(survey.thumbnails.shape[2:]),
-        columns=n_heads,
-        cells=[cell if there[i] else None for i, cell in enumerate(cells)],
-        row_labels=[f"L{layer}" for layer in survey.layers],
-        column_labels=[f"H{head}" for head in range(n_heads)],
+        Thumbnails(
+            max(survey.thumbnails.shape[2:]),
+            n_heads,
+            cells=[cell if there[i] else None for i, cell in enumerate(cells)],
+            row_labels=[f"L{layer}" for layer in survey.layers],
+            column_labels=[f"H{head}" for head in range(n_heads)],
+        ),
+        measure=measured,
+        look=MosaicLook(f"All {int(there.sum())} heads of {visit.info.title}", 900, palette=palette.chosen()),
         selected=(visit.layer, visit.head),
-        tint=None if values is None else _shares(values),
-        captions=None if values is None else [_caption(measure, value) for value in values],
-        order=order,
-        label=f"All {int(there.sum())} heads of {visit.info.title}",
-        height=900,
         on_select=_select,
         key="overview",
     )

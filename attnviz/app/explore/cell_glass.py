@@ -4,7 +4,7 @@ import streamlit as st
 
 from attnviz.app.shell import address as state
 from attnviz.app.shell import cache
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit, ask_whole_page, choose_head
 from attnviz.core.heads.at_a_glance import strongest
 from attnviz.core.pronouns.one_sentence import all_heads_looks

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from attnviz.app.shell import cache
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit, choose_head
 from attnviz.app.show.charts import draw, heads_table
 from attnviz.app.show.facts import of_view

@@ -9,8 +9,8 @@ from attnviz.app.components.cell_picker.cell_picker import cell_picker
 from attnviz.app.explore.cell_glass import cell_glass, pick_cell
 from attnviz.app.explore.fields import ALL
 from attnviz.app.explore.map_choice import FOR_ENCODERS, SHOWS, map_choice, offered_views, possible, rolled, written
-from attnviz.app.shell.controls import plain
 from attnviz.app.shell.examples import example_of
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw, shown_table
 from attnviz.app.show.facts import of_view

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from attnviz.app.components.head_lines.head_lines import head_lines
 from attnviz.app.explore.map_choice import map_choice
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import map_table
 from attnviz.app.show.facts import of_view

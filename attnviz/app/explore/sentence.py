@@ -4,10 +4,11 @@ import numpy as np
 import streamlit as st
 
 from attnviz.app.components.save_picture.save_picture import save_picture
-from attnviz.app.components.token_strip.token_strip import token_strip
+from attnviz.app.components.token_strip.token_strip import StripLook, StripTokens, token_strip
 from attnviz.app.explore.map_choice import map_choice
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell import palette
 from attnviz.app.shell.examples import example_of
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 
 
@@ -31,15 +32,17 @@ def sentence_strip(visit: Visit) -> None:
     queries, keys = head.tile(part, part).tokens
     two_texts = visit.part == "cross"
     token_strip(
-        [token.label for token in queries],
+        StripTokens(
+            [token.label for token in queries],
+            texts=[token.text for token in queries],
+            special=[token.special for token in queries],
+            keys=[token.label for token in keys] if two_texts else None,
+            start=part.start,
+        ),
         np.clip(weights, 0, 1),
-        texts=[token.text for token in queries],
-        special=[token.special for token in queries],
-        keys=[token.label for token in keys] if two_texts else None,
-        start=part.start,
-        selected=_pointed_at(visit, choice.query, part),
-        mode="lines" if two_texts else st.session_state.strip,
         masked=_mask(allowed),
+        look=StripLook("lines" if two_texts else st.session_state.strip, palette=palette.chosen()),
+        selected=_pointed_at(visit, choice.query, part),
         key="strip-tokens",
     )
     n_tokens = len(visit.after.tokens_of(visit.part)[1])

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from attnviz.app.explore.map_choice import map_choice
 from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
-from attnviz.app.shell.controls import new_text, plain, rest
+from attnviz.app.shell.controls import new_text, rest
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit, ask_whole_page, choose_head
 from attnviz.app.show.charts import draw
 from attnviz.app.show.facts import of_text

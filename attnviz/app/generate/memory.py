@@ -4,6 +4,7 @@ import streamlit as st
 
 from attnviz.app.generate.texts import say
 from attnviz.app.shell.visit import Visit
+from attnviz.app.show.choose import choose
 from attnviz.core.cost.published import GB, fits, published_models
 from attnviz.core.generation.step import Step
 from attnviz.figures import quantity
@@ -55,7 +56,7 @@ def _grouped(visit: Visit) -> None:
 
 def other_models() -> None:
     """Show the cache of published models at three lengths, and what fits into three memories."""
-    bits = st.segmented_control("Weights in", list(BITS), key="bits", persist_state="session", required=True)
+    bits = choose("Weights in", "bits", {name: name for name in BITS})
     weight_bytes, cache_bytes = BITS[bits]
     st.markdown(say("memory", "models", bits=bits, cache_bits=f"{8 * cache_bytes:.0f} bits"))
     models = published_models()

@@ -9,8 +9,9 @@ from attnviz.app.generate.step_view import step_view
 from attnviz.app.generate.with_without import with_without
 from attnviz.app.generate.writing import PACE, controls_row, go_on
 from attnviz.app.shell import address as state
-from attnviz.app.shell.controls import as_sentence
+from attnviz.app.shell.markdown import as_sentence
 from attnviz.app.shell.visit import Visit, current_visit
+from attnviz.app.show.choose import choose
 
 TOPICS = {
     "steps": "Step by step",
@@ -23,15 +24,7 @@ TOPICS = {
 def generate() -> None:
     """Draw the page from what the visitor chose."""
     visit = current_visit()
-    topic = st.segmented_control(
-        "Part",
-        list(TOPICS),
-        key="writing_topic",
-        persist_state="session",
-        required=True,
-        format_func=TOPICS.get,
-        label_visibility="collapsed",
-    )
+    topic = choose("Part", "writing_topic", TOPICS, hide_label=True)
     if topic == "models":
         other_models()
     else:

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from attnviz.app.components.token_strip.token_strip import token_strip
+from attnviz.app.components.token_strip.token_strip import StripLook, StripTokens, token_strip
 from attnviz.app.generate.continuation import MOST, Continuation
 from attnviz.app.generate.texts import say
-from attnviz.app.shell import controls
+from attnviz.app.shell import palette
+from attnviz.app.shell.controls import head
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw, map_table
 from attnviz.app.show.facts import Facts, at_rest
@@ -38,12 +40,12 @@ def step_view(visit: Visit, writing: Continuation, n_written: int) -> None:
         st.info(_why_ended(visit, n_written, step))
     left, right = st.columns([2, 3], gap="large")
     with left:
-        controls.head(visit.info)
+        head(visit.info)
         _rivals(visit, step)
     with right:
         _map(visit, step, weights, part, n_prompt)
     if step.cache is None:
-        st.caption(controls.plain(visit.info.cannot.get("cache") or say("steps", "no_cache")))
+        st.caption(plain(visit.info.cannot.get("cache") or say("steps", "no_cache")))
     else:
         _cache(visit, writing.steps[:n_written])
 
@@ -51,12 +53,15 @@ def step_view(visit: Visit, writing: Continuation, n_written: int) -> None:
 def _text(visit: Visit, step: Step, weights: np.ndarray, part: slice, n_prompt: int) -> None:
     tokens = step.trace.tokens[part]
     token_strip(
-        [token.label for token in tokens],
+        StripTokens(
+            [token.label for token in tokens],
+            texts=[token.text for token in tokens],
+            special=[token.index >= n_prompt for token in tokens],
+        ),
         np.clip(weights, 0, 1),
-        texts=[token.text for token in tokens],
-        special=[token.index >= n_prompt for token in tokens],
-        selected=len(tokens) - 1,
         masked="causal" if step.trace.causal(visit.layer) else None,
+        look=StripLook(palette=palette.chosen()),
+        selected=len(tokens) - 1,
         key="generate-strip",
     )
     st.caption(

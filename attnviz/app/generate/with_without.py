@@ -1,25 +1,22 @@
 """The same continuation with the cache and without, both really run, at several lengths of text."""
 
 import statistics
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from attnviz.app.generate.measuring import LENGTHS, N_STEPS, Measuring, lengths_within
+from attnviz.app.generate.measuring import LENGTHS, N_STEPS, lengths_within, measure_both
 from attnviz.app.generate.texts import say
-from attnviz.app.shell import address as state
 from attnviz.app.shell import cache
-from attnviz.app.shell.controls import as_sentence, plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
+from attnviz.app.show import job
 from attnviz.app.show.charts import draw
 from attnviz.app.show.facts import OF_NOTHING, of_model
 from attnviz.core.cost.formulas import Shape, step_cost, step_meeting_point
 from attnviz.core.generation.both_ways import BothWays
 from attnviz.figures import Curve, cost_curves, quantity
-
-LOOK_SECONDS = 0.3
 
 
 def with_without(visit: Visit, shape: Shape | None) -> None:
@@ -50,40 +47,13 @@ def _measure(visit: Visit, key: tuple[Any, ...]) -> None:
     if not lengths:
         st.info(say("both", "no_room", title=visit.info.title, limit=visit.info.limit, least=LENGTHS[0] + N_STEPS))
         return
-    run: Measuring | None = st.session_state.get("measuring_both")
-    if run is not None and run.key == key:
-        st.button("Stop", key="stop-both", on_click=_stop)
-        _watch()
+    if job.is_going_on("measuring_both", key):
+        job.watch("measuring_both", keep=lambda found: cache.results().get(key, lambda: found), key="stop-both")
         return
-    st.button("Run both", key="run-both", type="primary", on_click=_start, args=(visit, key, lengths))
+    work = partial(measure_both, cache.get_engine(visit.choice, lambda sentence: None), visit.text, lengths)
+    begin = {"args": ("measuring_both", key, work), "kwargs": {"alone": job.ALONE_SECONDS}}
+    st.button("Run both", key="run-both", type="primary", on_click=job.start, **begin)
     st.caption(f"Your text, repeated to {', '.join(map(str, lengths))} tokens, {N_STEPS} steps each.")
-
-
-def _start(visit: Visit, key: tuple[Any, ...], lengths: Sequence[int]) -> None:
-    engine = cache.get_engine(visit.choice, lambda sentence: None)
-    st.session_state.measuring_both = Measuring(engine, key, visit.text, lengths)
-
-
-def _stop() -> None:
-    st.session_state.measuring_both = None
-
-
-@st.fragment(run_every=LOOK_SECONDS)  # measures a little each time; a click on Stop is heard in between
-def _watch() -> None:
-    run: Measuring | None = st.session_state.get("measuring_both")
-    if run is None:
-        st.rerun()
-    st.progress(run.share, run.doing)
-    try:
-        found = run.go_on(LOOK_SECONDS)
-    except ValueError as error:
-        state.note(as_sentence(str(error)))
-        _stop()
-        st.rerun()
-    if found is not None:
-        cache.results().get(run.key, lambda: found)
-        _stop()
-        st.rerun()
 
 
 def _result(found: tuple[BothWays, ...]) -> None:

@@ -8,10 +8,11 @@ import streamlit as st
 from attnviz.app.pronouns.best_heads import board_of, reference_is_shown, shipped_boards
 from attnviz.app.pronouns.texts import say
 from attnviz.app.shell import cache
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import job
 from attnviz.app.show.charts import draw
+from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import of_model
 from attnviz.app.show.heads_map import head_buttons, heads_map
 from attnviz.core.pronouns.items import SHIPPED, Item, parse_items, read_items
@@ -28,14 +29,7 @@ MOST_ITEMS = 20_000
 def scoreboard(visit: Visit) -> None:
     """Draw how often heads are right on many sentences, and offer to measure what hasn't been."""
     st.markdown(say("scores", "intro"))
-    st.segmented_control(
-        "Sentences",
-        list(LANGUAGES),
-        key="sentences",
-        persist_state="session",
-        required=True,
-        format_func=LANGUAGES.get,
-    )
+    choose("Sentences", "sentences", LANGUAGES)
     lang = st.session_state.sentences
     if lang == "own":
         _own_file(visit)
@@ -51,14 +45,7 @@ def _show(visit: Visit, lang: str) -> None:
     kinds = list(dict.fromkeys(board.kind for board in boards if board.kind))
     if st.session_state.kind not in ("", *kinds):
         st.session_state.kind = ""
-    st.segmented_control(
-        "Kind",
-        ["", *kinds],
-        key="kind",
-        persist_state="session",
-        required=True,
-        format_func=lambda kind: kind or "all kinds",
-    )
+    choose("Kind", "kind", {"": "all kinds"} | {kind: kind for kind in kinds})
     board = board_of(visit.info, lang, st.session_state.kind)
     if board is None:
         st.info("There is no score of this kind.")

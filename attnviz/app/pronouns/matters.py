@@ -11,10 +11,11 @@ from attnviz.app.pronouns.pronoun_examples import Example, example_named, take
 from attnviz.app.pronouns.question import Question
 from attnviz.app.pronouns.texts import say
 from attnviz.app.shell import cache
-from attnviz.app.shell.controls import as_sentence, plain
+from attnviz.app.shell.markdown import as_sentence, plain
 from attnviz.app.shell.visit import Visit, ask_whole_page
 from attnviz.app.show import job
 from attnviz.app.show.charts import draw
+from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import of_text
 from attnviz.app.show.heads_map import head_buttons, heads_map, signed
 from attnviz.app.show.numpy_model import MOST_TOKENS, numpy_model
@@ -154,14 +155,7 @@ def _say_chances(duel: Duel, found: list[tuple[int, str, bool]], last: str) -> N
 
 
 def _instead() -> str:
-    st.segmented_control(
-        "A head that is off writes",
-        ["zero", "mean"],
-        key="instead",
-        persist_state="session",
-        required=True,
-        format_func={"zero": "nothing", "mean": "its mean over reference texts"}.get,
-    )
+    choose("A head that is off writes", "instead", {"zero": "nothing", "mean": "its mean over reference texts"})
     st.caption(say("matters", st.session_state.instead))
     return st.session_state.instead
 

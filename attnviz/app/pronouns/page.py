@@ -8,8 +8,9 @@ from attnviz.app.pronouns.pairs import pair
 from attnviz.app.pronouns.picture import look, sentence
 from attnviz.app.pronouns.question import ask
 from attnviz.app.shell import address as state
-from attnviz.app.shell.controls import as_sentence
+from attnviz.app.shell.markdown import as_sentence
 from attnviz.app.shell.visit import current_visit
+from attnviz.app.show.choose import choose
 
 TOPICS = {
     "look": "Who gets the weight?",
@@ -33,15 +34,7 @@ def pronouns() -> None:
     if question is None:
         return
     sentence(visit, question)
-    topic = st.segmented_control(
-        "Below",
-        list(TOPICS),
-        key="topic",
-        persist_state="session",
-        required=True,
-        format_func=TOPICS.get,
-        label_visibility="collapsed",
-    )
+    topic = choose("Below", "topic", TOPICS, hide_label=True)
     if topic == "look":
         look(visit, question)
     elif topic == "pair":

@@ -7,7 +7,7 @@ import streamlit as st
 
 from attnviz.app.pronouns.picture import arcs, word_weights
 from attnviz.app.pronouns.question import Question, ask_about
-from attnviz.app.shell.controls import as_sentence, plain
+from attnviz.app.shell.markdown import as_sentence, plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw
 from attnviz.app.show.facts import of_text

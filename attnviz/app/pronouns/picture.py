@@ -8,14 +8,15 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from attnviz.app.components.save_picture.save_picture import save_picture
-from attnviz.app.components.sentence_arcs.sentence_arcs import sentence_arcs
+from attnviz.app.components.sentence_arcs.sentence_arcs import Asked, Sentence, sentence_arcs
 from attnviz.app.pronouns.best_heads import board_for, looks_of, margins_of, named_heads, reference_is_shown
 from attnviz.app.pronouns.pronoun_examples import example_caption
 from attnviz.app.pronouns.question import Question, own_lead, pick_word, said_lead, shown_words
 from attnviz.app.shell import controls
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw
+from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import of_text
 from attnviz.app.show.heads_map import head_buttons, heads_map, signed
 from attnviz.core.heads.at_a_glance import strongest
@@ -35,14 +36,7 @@ def sentence(visit: Visit, question: Question) -> None:
         asked = f"Who is “{question.spoken}”? " if question.is_pronoun else f"From “{question.spoken}”: "
         st.subheader(plain(f"{asked}What {visit.name} looks at"), anchor=False)
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            st.segmented_control(
-                "A click on a word makes it",
-                list(CLICKS),
-                key="click",
-                persist_state="session",
-                required=True,
-                format_func=CLICKS.get,
-            )
+            choose("A click on a word makes it", "click", CLICKS)
             _lead_switch(visit)
     with head_boxes:
         controls.head(visit.info)
@@ -66,15 +60,17 @@ def arcs(
     place = {word: i for i, word in enumerate(shown)}
     starts = [question.words[word][0] for word in shown]
     ends = [starts[0], *(question.words[word][1] for word in shown[:-1])]
-    sentence_arcs(
+    sentence = Sentence(
         [question.word(word) for word in shown],
-        [float(weights[word]) for word in shown],
-        pronoun=place[question.pronoun],
-        candidates=[tuple(place[word] for word in group if word in place) for group in question.candidates],
-        answer=question.answer,
         gaps=[question.text[end:start] for end, start in zip(ends, starts, strict=True)],
         masked=[question.causal and word > question.pronoun for word in shown],
         highlight={place[word] for word in highlight if word in place},
+    )
+    candidates = [tuple(place[word] for word in group if word in place) for group in question.candidates]
+    sentence_arcs(
+        sentence,
+        Asked(place[question.pronoun], candidates, question.answer),
+        [float(weights[word]) for word in shown],
         label=f"L{head[0]} H{head[1]}",
         on_pick=None if on_pick is None else lambda i: on_pick(shown[i]),
         key=key,
@@ -113,18 +109,15 @@ def look(visit: Visit, question: Question) -> None:
 
 def _lead_switch(visit: Visit) -> None:
     lead = own_lead(visit)
-    st.segmented_control(
+    choose(
         "Before the text",
-        ["on", "off"],
-        key="lead",
-        persist_state="session",
-        required=True,
-        format_func={"on": f"{said_lead(lead)} in front" if lead else "as it is", "off": "as typed"}.get,
-        disabled=not lead,
+        "lead",
+        {"on": f"{said_lead(lead)} in front" if lead else "as it is", "off": "as typed"},
         help="Many heads rest on the first token, whatever it is. A line break in front keeps that weight off a "
         "candidate that opens the text."
         if lead
         else "This model's tokenizer puts a token of its own in front, so nothing else is needed.",
+        disabled=not lead,
     )
 
 

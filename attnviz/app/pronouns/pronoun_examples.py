@@ -11,7 +11,7 @@ import streamlit as st
 from attnviz.app.pronouns.best_heads import board_of, looks_of
 from attnviz.app.pronouns.question import Question
 from attnviz.app.shell import controls
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.core.text.words import split_words
 

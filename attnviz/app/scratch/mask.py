@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from attnviz.app.scratch.numbers import MOST_TOKENS, numbers_row
 from attnviz.app.shell import cache
-from attnviz.app.shell.controls import as_sentence, plain
+from attnviz.app.shell.markdown import as_sentence, plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
 from attnviz.app.show.facts import OF_NOTHING, at_rest

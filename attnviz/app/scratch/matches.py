@@ -12,7 +12,7 @@ from attnviz.app.scratch.stream import stream
 from attnviz.app.scratch.trail import ladder, signed, trail
 from attnviz.app.scratch.weighted_sum import cell_vote, next_word
 from attnviz.app.shell import cache
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
 from attnviz.app.show.lesson import Step, folded, guess, in_powers, minus

@@ -8,9 +8,11 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from attnviz.app.shell.controls import head, plain
+from attnviz.app.shell.controls import head
 from attnviz.app.shell.examples import example_of
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
+from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import OF_NOTHING, Facts, of_head
 from attnviz.core.attention.made_up import random_qkv
 from attnviz.core.attention.textbook import attention_scores, softmax
@@ -116,14 +118,7 @@ def numbers_row(
     """
     with st.container(horizontal=True, vertical_alignment="top", key="numbers-row"):  # labels on one line
         if len(sources) > 1:
-            st.segmented_control(
-                "Numbers from",
-                sources,
-                key="source",
-                persist_state="session",
-                required=True,
-                format_func=SOURCES.get,
-            )
+            choose("Numbers from", "source", {name: SOURCES[name] for name in sources})
         source = st.session_state.source if len(sources) > 1 else sources[0]
         if source == "random":
             random_boxes(width=width)

@@ -8,7 +8,8 @@ from attnviz.app.scratch.steps import DRAW
 from attnviz.app.scratch.texts import all_steps
 from attnviz.app.shell import address as state
 from attnviz.app.shell.visit import current_visit
-from attnviz.app.show.lesson import code, frame
+from attnviz.app.show.choose import choose
+from attnviz.app.show.lesson import code, frame, titles
 
 BOXES = ("source", "layer", "head", "rows", "width", "seed", "heads", "curves", "swap", "heat", "digits", "overflow")
 STEPS = {name: step for name, step in all_steps().items() if name in DRAW}
@@ -37,15 +38,7 @@ def back_and_next(name: str) -> None:
 def lesson() -> None:
     """Draw the chosen step."""
     visit = current_visit()
-    chosen = st.segmented_control(
-        "Step",
-        list(STEPS),
-        key="step",
-        persist_state="session",
-        required=True,
-        format_func=lambda name: f"{STEPS[name].number} {STEPS[name].title}",
-        label_visibility="collapsed",
-    )
+    chosen = choose("Step", "step", titles(STEPS), hide_label=True)
     step = STEPS[chosen]
     state.hold("step", chosen, BOXES)
     if visit.switched:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from attnviz.app.scratch.numbers import MOST_TOKENS, Numbers, numbers_row, pick
 from attnviz.app.scratch.trail import trail
 from attnviz.app.shell import cache
-from attnviz.app.shell.controls import as_sentence
+from attnviz.app.shell.markdown import as_sentence
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
 from attnviz.app.show.charts import heads_table, map_table

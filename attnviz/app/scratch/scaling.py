@@ -11,9 +11,11 @@ import streamlit as st
 from attnviz.app.scratch.numbers import random_boxes, real_numbers
 from attnviz.app.scratch.trail import trail
 from attnviz.app.shell import cache
-from attnviz.app.shell.controls import head, plain
+from attnviz.app.shell.controls import head
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
+from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import OF_NOTHING, Facts, at_rest
 from attnviz.app.show.lesson import Step, folded, guess, in_powers
 from attnviz.core.softmax.row_sharpness import Histogram, histogram, saturated_share
@@ -220,14 +222,7 @@ def _table(found: Scaling, names: tuple[str, str]) -> str:
 
 def _curves(visit: Visit, step: Step) -> None:
     """Draw how the shares of the table change with the width, or with the number of tokens."""
-    over = st.segmented_control(
-        "The same as curves over",
-        ["width", "tokens"],
-        key="curves",
-        persist_state="session",
-        required=True,
-        format_func={"width": "the width d", "tokens": "the number of tokens T"}.get,
-    )
+    over = choose("The same as curves over", "curves", {"width": "the width d", "tokens": "the number of tokens T"})
     n_tokens, d, seed = (st.session_state[name] for name in ("rows", "width", "seed"))
     shapes = tuple((n_tokens, width) for width in WIDTHS) if over == "width" else tuple((n, d) for n in COUNTS)
     with half_the_cores():

@@ -12,6 +12,7 @@ from attnviz.app.scratch.trail import trail
 from attnviz.app.shell import cache
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
+from attnviz.app.show.choose import choose
 from attnviz.app.show.lesson import Step, awaited, folded, guess, minus, right_aligned
 from attnviz.core.attention.naive import LargestProduct, largest_exponent, largest_product, naive_softmax
 from attnviz.core.attention.textbook import softmax
@@ -125,15 +126,8 @@ def _exponents(visit: Visit, step: Step, numbers: Numbers, heat: float) -> None:
 def _overflow(visit: Visit, step: Step, numbers: Numbers) -> None:
     """Compute a row as the formula writes it and as it is done, in the chosen precision, and show both."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.segmented_control(
-            "Row",
-            ["largest", "row"],
-            key="overflow",
-            persist_state="session",
-            required=True,
-            format_func={"largest": "with the largest q·k", "row": "the followed one"}.get,
-        )
-        st.segmented_control("Computed in", list(DIGITS), key="digits", persist_state="session", required=True)
+        choose("Row", "overflow", {"largest": "with the largest q·k", "row": "the followed one"})
+        choose("Computed in", "digits", {name: name for name in DIGITS})
     scores, labels, where = _raw_row(visit, numbers)
     name = "s" if st.session_state.overflow == "row" else "q·k"
     if name == "q·k":

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from attnviz.app.scratch.numbers import Numbers
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.figures.theme import number
 
 NAMES = {"product": "q · k", "score": "score", "weight": "weight", "value": "‖weight × value‖", "logit": "logit"}

@@ -8,7 +8,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from attnviz.app.shell import palette
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.show.facts import Facts
 from attnviz.app.show.files import HeadFiles, files_row
 from attnviz.core.export.table_files import Columns

@@ -4,16 +4,18 @@ Work inside a fragment would not: streamlit runs a fragment to its end before it
 """
 
 import threading
+import time
 from collections.abc import Callable, Hashable
 from typing import Any
 
 import streamlit as st
 
 from attnviz.app.shell import address as state
-from attnviz.app.shell.controls import as_sentence, plain
+from attnviz.app.shell.markdown import as_sentence, plain
 
 LOOK_SECONDS = 0.4
-Say = Callable[[int, int, str], None]  # done, all, what is being done
+ALONE_SECONDS = 60.0  # for work that would be in the way of others if it went on unseen
+Say = Callable[[int, int, str], None]  # done, all (0: of nothing that could be counted), what is being done
 Work = Callable[[Say], Any]
 
 
@@ -23,30 +25,41 @@ class Job:
     Args:
         wanted: what makes two pieces of work different.
         work: called in a thread with a function to tell it how far it is, which raises when the work shall end.
+        on_stop: called when it shall end, for what can't wait until the work tells how far it is.
+        alone: seconds without anybody looking after which it ends itself; None: it goes on.
     """
 
-    def __init__(self, wanted: Hashable, work: Work) -> None:
+    def __init__(
+        self, wanted: Hashable, work: Work, *, on_stop: Callable[[], None] | None = None, alone: float | None = None
+    ) -> None:
         self.wanted = wanted
-        self.share, self.doing = 0.0, "Starting"
+        self.share: float | None = 0.0
+        self.doing = "Starting"
         self.result: Any = None
         self.error: Exception | None = None
-        self._stopped = False
+        self.stopped = False
+        self._on_stop, self._alone, self._seen = on_stop, alone, time.monotonic()
         self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
         self._thread.start()
 
     @property
     def going_on(self) -> bool:
-        """True until the work has ended, one way or the other."""
+        """True until the work has ended, one way or the other; whoever asks counts as somebody who looks."""
+        self._seen = time.monotonic()
         return self._thread.is_alive()
 
     def stop(self) -> None:
         """Have the work end when it next tells how far it is; its result is dropped."""
-        self._stopped = True
+        self.stopped = True
+        if self._on_stop is not None:
+            self._on_stop()
 
     def _say(self, done: int, total: int, doing: str) -> None:
-        if self._stopped:
+        if self._alone is not None and time.monotonic() - self._seen > self._alone:
+            self.stop()
+        if self.stopped:
             raise _Stopped
-        self.share, self.doing = done / max(total, 1), doing
+        self.share, self.doing = done / total if total else None, doing
 
     def _run(self, work: Work) -> None:
         try:
@@ -58,7 +71,7 @@ class Job:
 
 
 class _Stopped(Exception):
-    """Somebody pressed Stop."""
+    """Somebody pressed Stop, or nobody looks any more."""
 
 
 def is_going_on(name: str, wanted: Hashable) -> bool:
@@ -67,10 +80,10 @@ def is_going_on(name: str, wanted: Hashable) -> bool:
     return job is not None and job.wanted == wanted
 
 
-def start(name: str, wanted: Hashable, work: Work) -> None:
-    """Begin work under a name, in the place of other work there."""
+def start(name: str, wanted: Hashable, work: Work, **options: Any) -> None:
+    """Begin work under a name, in the place of other work there; the options are those of `Job`."""
     stop(name)
-    st.session_state[name] = Job(wanted, work)
+    st.session_state[name] = Job(wanted, work, **options)
 
 
 def stop(name: str) -> None:
@@ -87,21 +100,24 @@ def watch(name: str, *, keep: Callable[[Any], object], key: str) -> None:
 
     Args:
         name: of the work.
-        keep: called with its result.
+        keep: called with its result, unless it was stopped.
         key: of the button.
     """
     job: Job | None = st.session_state.get(name)
     if job is None:  # stopped by the button: all of the page runs, else the browser keeps what stood here
         st.rerun()
     st.button("Stop", key=key, on_click=stop, args=(name,))
-    st.progress(job.share, plain(job.doing))
+    if job.share is None:
+        st.info(plain(job.doing))
+    else:
+        st.progress(job.share, plain(job.doing))
     if job.going_on:
         return
-    stop(name)
+    st.session_state[name] = None
     if isinstance(job.error, ValueError):
         state.note(as_sentence(str(job.error)))
     elif job.error is not None:
         raise job.error
-    else:
+    elif not job.stopped:
         keep(job.result)
     st.rerun()

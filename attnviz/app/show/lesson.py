@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -57,6 +57,11 @@ def read_steps(package: str, entry: str) -> dict[str, Step]:
     steps = enumerate(read_texts(package)[entry], 1)
     made = (Step(number=number, **{**step, "code": tuple(step["code"])}) for number, step in steps)
     return {step.name: step for step in made}
+
+
+def titles(steps: Mapping[str, Step]) -> dict[str, str]:
+    """Return what is written on the button of each step."""
+    return {name: f"{step.number} {step.title}" for name, step in steps.items()}
 
 
 def fill(sentence: str, /, **values: Any) -> str:

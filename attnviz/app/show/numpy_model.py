@@ -5,7 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from attnviz.app.shell import cache
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.models.scratch.decoder import Model
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from attnviz.app.shell.controls import as_sentence
+from attnviz.app.shell.markdown import as_sentence
 from attnviz.app.show.deck import Deck, deck_text, read_deck
 from attnviz.app.show.own_deck import EMPTY, set_own_deck
 from attnviz.app.talk.caption_numbers import check_caption

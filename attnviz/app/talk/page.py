@@ -4,7 +4,7 @@ import streamlit as st
 
 from attnviz.app.components.talk_player.talk_player import talk
 from attnviz.app.shell import address as state
-from attnviz.app.shell.controls import as_sentence, plain
+from attnviz.app.shell.markdown import as_sentence, plain
 from attnviz.app.shell.visit import theme
 from attnviz.app.show.deck import Deck, deck_text, read_deck
 from attnviz.app.show.own_deck import keep_own_deck, own_deck, set_own_deck

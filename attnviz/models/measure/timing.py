@@ -31,12 +31,11 @@ ONE_THREAD = dict.fromkeys(
 WATCHED_SECONDS = 0.05  # at least, so that short runs are seen too
 LOOK_SECONDS = 0.0005
 TIMED_SECONDS, TIMED_RUNS = 0.2, 3  # at least
-ALONE_SECONDS = 60  # without anybody looking before a run ends itself
 _one_at_a_time = threading.Lock()  # two measurements side by side would measure each other
 
 
 class Run:
-    """A measurement that runs beside the app.
+    """A measurement in a process of its own.
 
     Attributes:
         state: "waiting" for another visitor's to end, "running", "done", "stopped", or "failed".
@@ -56,23 +55,14 @@ class Run:
         self.now: tuple[str, int] | None = None
         self.machine = ""
         self._process: subprocess.Popen[str] | None = None
-        self._seen = time.monotonic()
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._collect, daemon=True)
-        self._thread.start()
 
     @property
-    def going_on(self) -> bool:
-        """True until it is done, stopped or failed; whoever asks counts as somebody who looks."""
-        self._seen = time.monotonic()
-        return self.state in ("waiting", "running")
-
-    @property
-    def share(self) -> float:
-        """How much of the work is done, from 0 to 1."""
+    def done(self) -> tuple[int, int]:
+        """How much of the work is done, and how much there is: the tokens of all measurements."""
         sizes = [tokens for tokens in self.sizes for _ in WAYS]
         n_done = min(len(self.results) + len(self.skipped), len(sizes))
-        return sum(sizes[:n_done]) / sum(sizes)
+        return sum(sizes[:n_done]), sum(sizes)
 
     def stop(self) -> None:
         """End the process at once; what was measured stays."""
@@ -82,18 +72,16 @@ class Run:
             if self._process is not None and self._process.poll() is None:
                 self._process.kill()
 
-    def join(self) -> None:
-        """Wait until it is over."""
-        self._thread.join()
-
-    def _collect(self) -> None:
+    def measure(self, look: Callable[[], None] = lambda: None) -> None:
+        """Measure, and return when it is over; `look` is called now and then, and ends it by raising."""
         while not _one_at_a_time.acquire(timeout=0.2):
             if self.state == "stopped":
                 return
+            look()
         try:
             process = self._start()
             if process is not None:
-                self._read(process)
+                self._read(process, look)
         finally:
             _one_at_a_time.release()
 
@@ -113,16 +101,20 @@ class Run:
             self.state = "running"
             return self._process
 
-    def _read(self, process: subprocess.Popen[str]) -> None:
+    def _read(self, process: subprocess.Popen[str], look: Callable[[], None]) -> None:
         told: Any = process.stdout  # a pipe, as it was asked for
-        for line in told:
-            self._take(json.loads(line))
-            if time.monotonic() - self._seen > ALONE_SECONDS:
-                self.stop()
-        process.wait()
-        told.close()
-        if self.state == "running":
-            self.state = "done" if process.returncode == 0 else "failed"
+        try:
+            look()
+            for line in told:
+                self._take(json.loads(line))
+                look()
+            process.wait()
+            if self.state == "running":
+                self.state = "done" if process.returncode == 0 else "failed"
+        finally:
+            self.stop()
+            told.close()
+            process.wait()
 
     def _take(self, told: dict[str, Any]) -> None:
         kind = told.pop("kind")

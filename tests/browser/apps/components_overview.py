@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from attnviz.app.components.overview.overview import overview
+from attnviz.app.components.mosaic.mosaic import Measure, MosaicLook, Thumbnails, mosaic
 from tests.browser.apps.made_up import THUMB, made_up_weights, mosaic_of
 
 st.set_page_config(layout="wide")
@@ -26,18 +26,22 @@ def take(chosen: tuple[int, int]) -> None:
     st.session_state.layer, st.session_state.head = chosen
 
 
-event = overview(
+event = mosaic(
     mosaic_of(weights, n_layers, n_heads, causal=causal),
-    thumb=THUMB,
-    columns=n_heads,
-    cells=cells,
-    row_labels=[f"L{i}" for i in range(n_layers)],
-    column_labels=[f"H{i}" for i in range(n_heads)],
+    Thumbnails(
+        THUMB,
+        n_heads,
+        cells,
+        row_labels=[f"L{i}" for i in range(n_layers)],
+        column_labels=[f"H{i}" for i in range(n_heads)],
+    ),
+    measure=Measure(
+        tint=sink.tolist() if measured else None,
+        captions=[f"first token {value:.0%}" for value in sink] if measured else None,
+        order=np.argsort(-sink).tolist() if ranked else None,
+    ),
+    look=MosaicLook(turn="turn" in choice),
     selected=(layer, head),
-    tint=sink.tolist() if measured else None,
-    captions=[f"first token {value:.0%}" for value in sink] if measured else None,
-    order=np.argsort(-sink).tolist() if ranked else None,
-    turn="turn" in choice,
     on_select=take,
     key="heads",
 )

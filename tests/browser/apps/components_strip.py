@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from attnviz.app.components.token_strip.token_strip import token_strip
+from attnviz.app.components.token_strip.token_strip import StripLook, StripTokens, token_strip
 from tests.browser.apps.made_up import SENTENCES, made_up_attention
 
 st.set_page_config(layout="wide")
@@ -21,17 +21,16 @@ if "hole" in choice:
     masked[8, [2, 5]] = True
 pinned = st.number_input("Pin", -1, len(words) - 1, int(choice.get("pin", -1)))
 if "cross" in choice:
-    event = token_strip(words, attention[:, :5], keys=["Das", "·Tier", "·war", "·müde", "."], mode="lines", key="strip")
+    tokens = StripTokens(words, keys=["Das", "·Tier", "·war", "·müde", "."])
+    event = token_strip(tokens, attention[:, :5], look=StripLook("lines"), key="strip")
 else:
     event = token_strip(
-        words,
+        StripTokens(words, special=[word in ("[CLS]", "[SEP]") for word in words]),
         attention,
-        special=[word in ("[CLS]", "[SEP]") for word in words],
+        masked=masked,
+        look=StripLook(choice.get("mode", "shade"), choice.get("direction", "looks at")),
         selected=int(choice["selected"]) if "selected" in choice else None,
         pinned=None if pinned < 0 else int(pinned),
-        mode=choice.get("mode", "shade"),
-        direction=choice.get("direction", "looks at"),
-        masked=masked,
         key="strip",
     )
 st.text(f"pinned {event.pinned}")

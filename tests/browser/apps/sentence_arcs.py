@@ -5,7 +5,7 @@ import re
 import numpy as np
 import streamlit as st
 
-from attnviz.app.components.sentence_arcs.sentence_arcs import sentence_arcs
+from attnviz.app.components.sentence_arcs.sentence_arcs import Asked, Sentence, sentence_arcs
 from attnviz.figures import candidate_bars
 
 # text, the pronoun, candidates, the right one, whether words after the pronoun are hidden from it
@@ -63,17 +63,12 @@ weights = np.where(allowed, np.exp(scores), 0.0)
 weights *= 0.97 / weights.sum()
 st.session_state.setdefault("picks", [])
 sentence_arcs(
-    words,
+    Sentence(words, gaps, (~allowed).tolist(), highlight={int(word) for word in choice.get_all("highlight")}),
+    Asked(pronoun, candidates, answer),
     weights.tolist(),
-    pronoun=pronoun,
-    candidates=candidates,
-    answer=answer,
-    gaps=gaps,
-    masked=(~allowed).tolist(),
-    highlight={int(word) for word in choice.get_all("highlight")},
-    key="arcs",
-    on_pick=None if "still" in choice else st.session_state.picks.append,
     label="L9 H4",
+    on_pick=None if "still" in choice else st.session_state.picks.append,
+    key="arcs",
 )
 st.text(f"picked {st.session_state.picks}")
 if "bars" in choice:

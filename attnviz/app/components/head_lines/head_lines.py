@@ -1,6 +1,7 @@
 """All heads of a layer as lines between two columns of tokens, in a colour and a dash each. Needs streamlit."""
 
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -50,19 +51,7 @@ def head_lines(
         ValueError: shapes that don't fit, weights outside 0 to 1, or a head that isn't there.
     """
     n_heads = _check(weights, (len(queries), len(keys)), [selected, *(shown or ())])
-    thin, sink = shares_left_out(weights, first=0 if start == 0 else None)
-    drawn = np.where(worth_a_line(weights), weights, 0)
-    data = {
-        "key": key,
-        "queries": list(queries),
-        "keys": list(keys),
-        "weights": pack(np.round(drawn * FULL).clip(0, FULL).astype(np.uint16)),
-        "start": start,
-        "first": 0 if start == 0 else None,
-        "least": LEAST,
-        "thin": [round(float(share), 4) for share in thin],
-        "sink": [round(float(share), 4) for share in sink],
-    }
+    data = {"key": key, "queries": list(queries), "keys": list(keys), "start": start, **_lines_of(weights, start)}
 
     def tell() -> None:
         on_shown(st.session_state[key]["shown"]["value"])
@@ -72,6 +61,20 @@ def head_lines(
         given = None if shown is None else sorted(shown)
         settled = settle_in_session(key, given, result.get("shown"), about=n_heads)
         send_note(key, "heads", {"shown": settled.value, "seen": settled.seen, "selected": int(selected)})
+
+
+def _lines_of(weights: NDArray[np.float32], start: int) -> dict[str, Any]:
+    """Return the weights that are worth a line, and how much of each head lies on those that aren't."""
+    first = 0 if start == 0 else None
+    thin, sink = shares_left_out(weights, first=first)
+    drawn = np.where(worth_a_line(weights), weights, 0)
+    return {
+        "weights": pack(np.round(drawn * FULL).clip(0, FULL).astype(np.uint16)),
+        "first": first,
+        "least": LEAST,
+        "thin": [round(float(share), 4) for share in thin],
+        "sink": [round(float(share), 4) for share in sink],
+    }
 
 
 def _check(weights: NDArray[np.float32], shape: tuple[int, int], heads: Sequence[int]) -> int:

@@ -1,6 +1,8 @@
 """A sentence with an arc from its pronoun to each word it looks at, as wide as the weight. Needs streamlit."""
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -25,20 +27,48 @@ HTML = """
 """
 
 
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence as it was typed.
+
+    Attributes:
+        words: words and punctuation marks in their order, at most some 80.
+        gaps: the white space in front of each word, as in the text; None: one space.
+        masked: True for each word that the pronoun may not see.
+        highlight: words to outline, such as those that differ from another sentence's.
+    """
+
+    words: Sequence[str]
+    gaps: Sequence[str] | None = None
+    masked: Sequence[bool] | None = None
+    highlight: Collection[int] = ()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked about a sentence.
+
+    Attributes:
+        pronoun: the word that looks.
+        candidates: the words of each candidate; words side by side are marked as one.
+        answer: the candidate that is right, None if nobody said.
+        names: what to call each candidate; None: by its words.
+    """
+
+    pronoun: int
+    candidates: Sequence[Sequence[int]] = ()
+    answer: int | None = None
+    names: Sequence[str] | None = None
+
+
 def sentence_arcs(
-    words: Sequence[str],
+    sentence: Sentence,
+    asked: Asked,
     weights: Sequence[float],
     *,
-    pronoun: int,
-    candidates: Sequence[Sequence[int]],
-    answer: int | None,
-    gaps: Sequence[str] | None = None,
-    masked: Sequence[bool] | None = None,
-    highlight: Collection[int] | None = None,
-    names: Sequence[str] | None = None,
-    key: str,
-    on_pick: Callable[[int], None] | None,
     label: str = "",
+    on_pick: Callable[[int], None] | None,
+    key: str,
 ) -> None:
     """Draw a sentence as it was typed, with an arc from the pronoun to every word that it gives more than 0.005.
 
@@ -46,43 +76,45 @@ def sentence_arcs(
     in the browser. New weights are drawn over the same words, so the focus stays where it was.
 
     Args:
-        words: words and punctuation marks in their order, at most some 80.
+        sentence: the words.
+        asked: which of them looks, and at which it could look.
         weights: (words,) what the pronoun gives to each word, from 0 to 1.
-        pronoun: the word that looks.
-        candidates: the words of each candidate; words side by side are marked as one.
-        answer: the candidate that is right, None if nobody said.
-        gaps: the white space in front of each word, as in the text; None: one space.
-        masked: True for each word that the pronoun may not see.
-        highlight: words to outline, such as those that differ from another sentence's.
-        names: what to call each candidate; None: by its words.
-        key: the component's name, unique on the page.
+        label: whose weights these are, such as "L9 H4", written above the sentence.
         on_pick: called with a word's index before the next run of the page when the visitor clicks it or presses Enter
             or space on it; None: words can't be picked.
-        label: whose weights these are, such as "L9 H4", written above the sentence.
+        key: the component's name, unique on the page.
 
     Raises:
         ValueError: lists of different lengths, a weight outside 0 to 1, or an index of no word.
     """
     values = np.asarray(weights, dtype=np.float64)
-    _check_lengths(len(words), weights=weights, gaps=gaps, masked=masked)
+    n_words = len(sentence.words)
+    _check_lengths(n_words, weights=weights, gaps=sentence.gaps, masked=sentence.masked)
     if not np.all((values >= 0) & (values <= 1.0001)):
         raise ValueError(f"weights must lie between 0 and 1, got {values.min():g} to {values.max():g}")
-    _check_places(len(words), [pronoun, *(word for group in candidates for word in group), *(highlight or ())])
-    _check_candidates(len(candidates), answer, names)
-    data = {
+    _check_places(n_words, [asked.pronoun, *chain(*asked.candidates), *sentence.highlight])
+    _check_candidates(len(asked.candidates), asked.answer, asked.names)
+    drawn = {"weights": [round(weight, 5) for weight in values.tolist()], "label": label}
+    _mount(key, {**_words(sentence), **_question(asked), **drawn, "pickable": on_pick is not None}, on_pick)
+
+
+def _words(sentence: Sentence) -> dict[str, Any]:
+    words, gaps, masked = sentence.words, sentence.gaps, sentence.masked
+    return {
         "words": list(words),
         "gaps": ["", *[" "] * (len(words) - 1)] if gaps is None else list(gaps),
-        "weights": [round(weight, 5) for weight in values.tolist()],
-        "pronoun": int(pronoun),
-        "candidates": [sorted(int(word) for word in group) for group in candidates],
-        "answer": None if answer is None else int(answer),
-        "names": None if names is None else list(names),
-        "masked": [] if masked is None else [place for place, hidden in enumerate(masked) if hidden],
-        "highlight": sorted(int(word) for word in highlight or ()),
-        "label": label,
-        "pickable": on_pick is not None,
+        "masked": [place for place, hidden in enumerate(masked or ()) if hidden],
+        "highlight": sorted(int(word) for word in sentence.highlight),
     }
-    _mount(key, data, on_pick)
+
+
+def _question(asked: Asked) -> dict[str, Any]:
+    return {
+        "pronoun": int(asked.pronoun),
+        "candidates": [sorted(int(word) for word in group) for group in asked.candidates],
+        "answer": None if asked.answer is None else int(asked.answer),
+        "names": None if asked.names is None else list(asked.names),
+    }
 
 
 def _mount(key: str, data: dict[str, Any], on_pick: Callable[[int], None] | None) -> None:

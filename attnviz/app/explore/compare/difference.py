@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from attnviz.app.explore.compare.sides import HEIGHT, Side, Tile, isolated, numbered
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw, map_table
 from attnviz.app.show.heads_map import signed

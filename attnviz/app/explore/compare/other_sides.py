@@ -7,7 +7,7 @@ import streamlit as st
 from attnviz.app.explore.compare.sides import TITLE, Side, short_names
 from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit, ask_whole_page
 from attnviz.core.trace.head import Head
 from attnviz.core.trace.switches import Switches

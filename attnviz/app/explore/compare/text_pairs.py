@@ -9,8 +9,8 @@ import streamlit as st
 
 from attnviz.app.explore.compare.sides import Side
 from attnviz.app.shell import controls
-from attnviz.app.shell.controls import plain
 from attnviz.app.shell.examples import word_token
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import ask_whole_page
 from attnviz.core.trace.trace import Trace
 

@@ -14,7 +14,7 @@ from attnviz.app.explore.compare.sides import Side, Tile, tiles
 from attnviz.app.explore.compare.text_pairs import pair_buttons, pair_of
 from attnviz.app.explore.compare.two_maps import causal_rows, maps, next_tokens, rows, strongest
 from attnviz.app.explore.map_choice import map_choice
-from attnviz.app.shell.controls import as_sentence, plain
+from attnviz.app.shell.markdown import as_sentence, plain
 from attnviz.app.shell.visit import Visit
 
 VERSUS = {"head": "another head", "text": "another text", "model": "another model", "switches": "the switches"}

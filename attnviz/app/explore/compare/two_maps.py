@@ -7,8 +7,8 @@ import streamlit as st
 
 from attnviz.app.explore.compare.sides import HEIGHT, Side, Tile, isolated, numbered
 from attnviz.app.explore.compare.text_pairs import Pair
-from attnviz.app.shell.controls import plain
 from attnviz.app.shell.examples import example_of
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw, map_table
 from attnviz.core.compare.side_by_side import rows_must_agree, same_tokens, strongest_keys, token_partners

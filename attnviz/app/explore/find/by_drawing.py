@@ -19,7 +19,7 @@ from attnviz.app.explore.find.results import (
 )
 from attnviz.app.explore.map_choice import map_choice
 from attnviz.app.shell import cache
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw, map_table
 from attnviz.core.heads.at_a_glance import strongest

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from attnviz.app.explore.find.results import SIDES, Bar, Listed, head_list, with_progress
 from attnviz.app.shell import cache, controls
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit, ask_whole_page, choose_head
 from attnviz.app.show.charts import draw, heads_table
 from attnviz.app.show.facts import of_text

@@ -16,7 +16,7 @@ from attnviz.app.explore.find.results import (
     with_progress,
 )
 from attnviz.app.shell import cache
-from attnviz.app.shell.controls import plain
+from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.core.heads.at_a_glance import strongest
 from attnviz.core.heads.finder import RESTS, Alike, heads_like
