@@ -21,7 +21,7 @@ NEAR = 2e-3  # of the largest number of a chart: another machine rounds otherwis
 WIDE = ("weights",)  # what components are told as numbers of two bytes
 LISTED = 8  # values that are stored one by one; of more, what sums them up
 WORDS = ("caption", "markdown", "subheader")
-TAKES_TIME = re.compile(r"\d (?:ms|s|seconds)\b|seconds")  # what is said of this machine's speed
+OF_THIS_MACHINE = re.compile(r"\d (?:ms|s)\b|seconds|memory that is free")
 
 
 def shown(visitor: Visitor) -> dict[str, Any]:
@@ -157,8 +157,8 @@ def _unpacked(text: str) -> bytes | None:
 
 
 def _numbers(visitor: Visitor) -> Iterator[str]:
-    """Yield the numbers in the sentences of a page, but for those of this machine's speed."""
+    """Yield the numbers in the sentences of a page, but for those of this machine's speed and memory."""
     for kind in WORDS:
         for text in visitor.words(kind):
-            if "<style" not in text and not TAKES_TIME.search(text):
+            if "<style" not in text and not OF_THIS_MACHINE.search(text):
                 yield from NUMBER.findall(text)
