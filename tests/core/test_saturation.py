@@ -8,8 +8,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from attnviz.core.attention.masks import causal_rule, full_mask
-from attnviz.core.softmax import sharpness as saturation
-from attnviz.core.softmax.row_sharpness import Histogram, histogram, jacobian_norm, row_maxima, saturated_share
+from attnviz.core.softmax.row_sharpness import (
+    LARGEST_NORM,
+    Histogram,
+    histogram,
+    jacobian_norm,
+    row_maxima,
+    saturated_share,
+)
 from attnviz.core.softmax.sharpness import heads_in_scope, measure_saturation, saturation_report
 from attnviz.core.trace.records import LayerMaps, LayerRecord
 from attnviz.core.trace.switches import Switches
@@ -44,7 +50,7 @@ def test_jacobian_norm_of_equal_shares_has_a_closed_form(n):
 def test_jacobian_norm_has_its_range(scores):
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     norms = jacobian_norm(weights / weights.sum(axis=1, keepdims=True))
-    assert (norms >= 0).all() and (norms <= saturation.LARGEST_NORM + 1e-12).all()
+    assert (norms >= 0).all() and (norms <= LARGEST_NORM + 1e-12).all()
 
 
 @given(
