@@ -13,7 +13,6 @@ from attnviz.core.softmax.row_sharpness import (
     Histogram,
     histogram,
     jacobian_norm,
-    row_maxima,
     saturated_share,
 )
 from attnviz.core.softmax.sharpness import heads_in_scope, measure_saturation, saturation_report
@@ -128,14 +127,6 @@ def test_special_tokens_are_resting_places():
     trace = made_trace({0: LayerMaps(weights, full_mask(4, 4))}, tokens=made_tokens(range(4), special=(0, 3)))
     share = measure_saturation(trace, [(0, 0)]).saturated()
     np.testing.assert_allclose([share.at_rest, share.elsewhere], [0.75, 0.25])
-
-
-def test_row_maxima_leave_out_rows_without_a_choice():
-    weights = random_weights(RNG, 2, 5, 5)
-    found = row_maxima(weights, np.tri(5, dtype=bool))
-    assert np.isnan(found[:, 0]).all()
-    np.testing.assert_allclose(found[:, 1:], weights[:, 1:].max(axis=-1))
-    np.testing.assert_allclose(row_maxima(weights)[:, 0], 1)
 
 
 def test_weights_that_are_not_finite_are_counted_not_fatal():

@@ -56,28 +56,6 @@ class SaturatedShare:
         return self.at_rest + self.elsewhere
 
 
-def row_maxima(weights: ArrayLike, allowed: ArrayLike | None = None) -> NDArray[np.float64]:
-    """Return the largest weight of each row.
-
-    Args:
-        weights: (..., queries, keys).
-        allowed: booleans that broadcast to it; with them, rows with fewer than two allowed keys are NaN: their weight
-            of 1 is no choice.
-
-    Returns:
-        (..., queries), from 0 to 1.
-
-    >>> row_maxima([[1.0, 0.0], [0.25, 0.75]], [[True, False], [True, True]]).tolist()
-    [nan, 0.75]
-    """
-    weights = as_floats(weights, "weights", "(queries, keys)")
-    maxima = weights.max(axis=-1).astype(np.float64)
-    if allowed is None:
-        return maxima
-    choice = np.broadcast_to(np.asarray(allowed, bool), weights.shape).sum(axis=-1) > 1
-    return np.where(choice, maxima, np.nan)
-
-
 def saturated_share(maxima: ArrayLike, at_rest: ArrayLike, *, limit: float = SATURATED) -> SaturatedShare:
     """Return the share of rows whose largest weight is above a limit, those at rest and the others apart.
 

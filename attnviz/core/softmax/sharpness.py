@@ -20,7 +20,6 @@ from attnviz.core.softmax.row_sharpness import (
     Histogram,
     SaturatedShare,
     jacobian_norm,
-    row_maxima,
     saturated_share,
 )
 from attnviz.core.trace.records import LayerMaps
@@ -205,7 +204,7 @@ def _count(weights: NDArray[np.float32], allowed: NDArray[np.bool_], resting: ND
         n_single=int((~broken & (n_allowed == 1)).sum()),
         n_broken=int(broken.sum()),
         n_broken_cells=int(n_allowed[broken].sum()),
-        maxima=row_maxima(chosen),
+        maxima=chosen.max(axis=-1).astype(np.float64),
         at_rest=resting[chosen.argmax(axis=-1)],
         norms=jacobian_norm(chosen),
     )
