@@ -1,4 +1,4 @@
-"""Rows of weights: the largest of each, how much of softmax's gradient is left, and counts in bins. NumPy only."""
+"""Rows of weights: how many are saturated, how much of softmax's gradient is left, and counts in bins. NumPy only."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from attnviz.core.attention.checks import as_floats
 
 SATURATED = 0.99
-
-
 BINS = 50
-
-
 LARGEST_NORM = 0.5  # of softmax's Jacobian: two keys with one half each
 
 
