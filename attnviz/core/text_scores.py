@@ -1,4 +1,4 @@
-"""The old name of `attnviz.core.heads.text_scores`, which notebooks import."""
+"""The name under which notebooks import `attnviz.core.heads.scored_text`."""
 
 from attnviz.core.heads.scored_text import SORTS, PatternScores, Sort, score_pattern, score_text
 

@@ -9,8 +9,6 @@ from typing import Any
 from attnviz.core.text.visible import visible
 
 EMPTY = "‹empty›"  # no label is ever blank
-
-
 _BYTE_PIECE = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 

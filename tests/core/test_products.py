@@ -82,7 +82,7 @@ def test_random_numbers_have_mean_0_and_variance_1_and_come_again():
     assert abs((q * k).mean()) < 0.03
     np.testing.assert_array_equal(random_qkv(400, 64, seed=3)[1], k)
     assert not np.array_equal(random_qkv(400, 64, seed=4)[1], k)
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match="at least 1 token"):
         random_qkv(0, 4)
 
 

@@ -8,8 +8,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from attnviz.core.attention.masks import causal_rule, full_mask
-from attnviz.core.softmax import sharpness as saturation
-from attnviz.core.softmax.row_sharpness import Histogram, histogram, jacobian_norm, row_maxima, saturated_share
+from attnviz.core.softmax.row_sharpness import (
+    LARGEST_NORM,
+    Histogram,
+    histogram,
+    jacobian_norm,
+    saturated_share,
+)
 from attnviz.core.softmax.sharpness import heads_in_scope, measure_saturation, saturation_report
 from attnviz.core.trace.records import LayerMaps, LayerRecord
 from attnviz.core.trace.switches import Switches
@@ -44,7 +49,7 @@ def test_jacobian_norm_of_equal_shares_has_a_closed_form(n):
 def test_jacobian_norm_has_its_range(scores):
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     norms = jacobian_norm(weights / weights.sum(axis=1, keepdims=True))
-    assert (norms >= 0).all() and (norms <= saturation.LARGEST_NORM + 1e-12).all()
+    assert (norms >= 0).all() and (norms <= LARGEST_NORM + 1e-12).all()
 
 
 @given(
@@ -96,7 +101,7 @@ def test_weight_counts_of_some_heads_with_a_look_forbidden():
 def test_thirteen_causal_tokens_have_91_cells_a_head_and_90_with_a_choice():
     trace = random_trace(13)
     assert measure_saturation(trace, [(0, 1)]).weights.n == 91
-    assert measure_saturation(trace, [(0, 1)], single_keys=False).weights.n == 90
+    assert measure_saturation(trace, [(0, 1)]).n_single == 1
     found = measure_saturation(trace, heads_in_scope(trace, "layer", 1))
     assert found.weights.n == 3 * 91 and found.n_single == 3 and len(found.maxima) == 3 * 12
 
@@ -122,14 +127,6 @@ def test_special_tokens_are_resting_places():
     trace = made_trace({0: LayerMaps(weights, full_mask(4, 4))}, tokens=made_tokens(range(4), special=(0, 3)))
     share = measure_saturation(trace, [(0, 0)]).saturated()
     np.testing.assert_allclose([share.at_rest, share.elsewhere], [0.75, 0.25])
-
-
-def test_row_maxima_leave_out_rows_without_a_choice():
-    weights = random_weights(RNG, 2, 5, 5)
-    found = row_maxima(weights, np.tri(5, dtype=bool))
-    assert np.isnan(found[:, 0]).all()
-    np.testing.assert_allclose(found[:, 1:], weights[:, 1:].max(axis=-1))
-    np.testing.assert_allclose(row_maxima(weights)[:, 0], 1)
 
 
 def test_weights_that_are_not_finite_are_counted_not_fatal():

@@ -22,7 +22,7 @@ def random_qkv(*sizes: int, seed: int = 0) -> tuple[Float, Float, Float]:
     ((3, 2), 0.1257)
     """
     if min(sizes) < 1:
-        raise ValueError(f"expected sizes of at least 1, got {sizes}")
+        raise ValueError(f"expected at least 1 token and 1 component, got sizes {sizes}")
     q, k, v = np.random.default_rng(seed).standard_normal((3, *sizes))
     return q, k, v
 

@@ -13,15 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attnviz.core.attention.checks import FloatArray
-from attnviz.core.attention.textbook import attention_scores
 from attnviz.core.blockwise.online import (
+    Asked,
     BlockStep,
     blocks_of,
     check_blocks,
     finish,
     forbids_all,
-    mask_tile,
-    merge_block,
     nothing_seen,
 )
 
@@ -111,27 +109,25 @@ def flash_steps(
     """
     if min(block_q, block_k) < 1:
         raise ValueError(f"expected block_q and block_k of at least 1, got {block_q} and {block_k}")
-    q, k, v, mask, offset = check_blocks(q, k, v, mask, causal, block_k)
-    if not q.ndim == k.ndim == v.ndim == 2:
-        raise ValueError(f"expected q, k and v of one head, two axes each, got shapes {q.shape}, {k.shape}, {v.shape}")
+    asked = check_blocks(q, k, v, mask, causal, scale, block_k)
+    if not asked.q.ndim == asked.k.ndim == asked.v.ndim == 2:
+        shapes = ", ".join(str(array.shape) for array in (asked.q, asked.k, asked.v))
+        raise ValueError(f"expected q, k and v of one head, two axes each, got shapes {shapes}")
+    return _walk(asked, blocks_of(len(asked.q), block_q), blocks_of(len(asked.k), block_k), skip)
 
-    def steps() -> Iterator[FlashStep]:
-        columns = blocks_of(len(k), block_k)
-        for i, queries in enumerate(blocks_of(len(q), block_q)):
-            running = nothing_seen((queries.stop - queries.start, v.shape[-1]), np.result_type(q, k, v))
-            for j, keys in enumerate(columns):
-                tile = mask_tile(mask, offset, queries, keys)
-                scores = None
-                if skip and forbids_all(tile):
-                    running = replace(running, rescale=np.ones_like(running.rescale))
-                else:
-                    scores = attention_scores(q[queries], k[keys], mask=tile, scale=scale)  # (block_q, block_k)
-                    running = merge_block(running, scores, v[keys])
-                state = (running.maximum, running.total, running.output, running.rescale)
-                yield FlashStep(queries, keys, scores is None, *state, i, j, scores, finished=j == len(columns) - 1)
-            finish(running, queries)
 
-    return steps()
+def _walk(asked: Asked, rows: list[slice], columns: list[slice], skip: bool) -> Iterator[FlashStep]:
+    for i, queries in enumerate(rows):
+        running = nothing_seen((queries.stop - queries.start, asked.v.shape[-1]), asked.dtype)
+        for j, keys in enumerate(columns):
+            tile, scores = asked.tile(queries, keys), None
+            if skip and forbids_all(tile):
+                running = replace(running, rescale=np.ones_like(running.rescale))
+            else:
+                running, scores = asked.merge(running, queries, keys, tile)
+            state = (running.maximum, running.total, running.output, running.rescale)
+            yield FlashStep(queries, keys, scores is None, *state, i, j, scores, finished=j == len(columns) - 1)
+        finish(running, queries)
 
 
 def blockwise_steps(
@@ -168,7 +164,8 @@ def blockwise_steps(
     >>> [(step.queries.start, step.keys.start, step.skipped, step.output.tolist()) for step in steps]
     [(0, 0, False, [[4.0]]), (0, 1, True, [[4.0]]), (1, 0, False, [[4.0]]), (1, 1, False, [[6.0]])]
     """
-    check_blocks(q, k, v, mask, causal, block_size)
+    if block_size < 1:
+        raise ValueError(f"expected a block_size of at least 1, got {block_size}")
     return flash_steps(
         q,
         k,

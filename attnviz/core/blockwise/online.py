@@ -8,7 +8,7 @@ memory), Dao et al. 2022 (FlashAttention: blocks of queries and keys that fit th
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -46,6 +46,42 @@ class Running:
     def output(self) -> FloatArray:
         """Attention over the keys so far, (..., queries, d_value); 0 for a query that has seen no allowed key."""
         return self.weighted / np.where(self.total > 0, self.total, 1)[..., None]
+
+
+class Asked(NamedTuple):
+    """What attention is asked for: q, k and v as floats, the mask in full shape, `scale` as it came.
+
+    `offset` is how far the queries start behind the keys; None if it isn't causal.
+    """
+
+    q: FloatArray
+    k: FloatArray
+    v: FloatArray
+    mask: NDArray[Any] | None
+    offset: int | None
+    scale: float | None
+
+    @property
+    def dtype(self) -> DTypeLike:
+        """Of the output."""
+        return np.result_type(self.q, self.k, self.v)
+
+    def tile(self, queries: slice, keys: slice) -> NDArray[Any] | None:
+        """Return what mask and causal rule say about one block, None if it is all allowed."""
+        tile = None if self.mask is None else self.mask[..., queries, keys]  # (..., block, block)
+        offset = self.offset
+        if offset is None or keys.stop - 1 <= queries.start + offset:  # not causal, or the whole block is in the past
+            return tile
+        if keys.start > queries.stop - 1 + offset:  # the whole block is in the future
+            return np.asarray(-np.inf)
+        shape = (queries.stop - queries.start, keys.stop - keys.start)
+        future = causal_mask(*shape, offset=queries.start + offset - keys.start, dtype=np.float64)
+        return future if tile is None else additive_mask(tile, np.float64) + future
+
+    def merge(self, running: Running, queries: slice, keys: slice, tile: Any) -> tuple[Running, FloatArray]:
+        """Return what the queries know after one more block of keys, and the scores of that block."""
+        scores = attention_scores(self.q[..., queries, :], self.k[..., keys, :], mask=tile, scale=self.scale)
+        return merge_block(running, scores, self.v[..., keys, :]), scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,17 +143,16 @@ def blockwise_attention(
     >>> blockwise_attention([[0.0], [0.0]], [[1.0], [2.0]], [[4.0], [8.0]], causal=True, block_size=1).tolist()
     [[4.0], [6.0]]
     """
-    q, k, v, mask, offset = check_blocks(q, k, v, mask, causal, block_size)
+    asked = check_blocks(q, k, v, mask, causal, scale, block_size)
+    q, k, v = asked.q, asked.k, asked.v
     batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
-    output = np.empty((*batch, q.shape[-2], v.shape[-1]), np.result_type(q, k, v))  # (..., queries, d_value)
+    output = np.empty((*batch, q.shape[-2], v.shape[-1]), asked.dtype)  # (..., queries, d_value)
     for queries in blocks_of(q.shape[-2], block_size):
         running = nothing_seen(output[..., queries, :].shape, output.dtype)
         for keys in blocks_of(k.shape[-2], block_size):
-            tile = mask_tile(mask, offset, queries, keys)  # (..., block, block), or None: all allowed
-            if skip_masked_blocks and forbids_all(tile):
-                continue
-            scores = attention_scores(q[..., queries, :], k[..., keys, :], mask=tile, scale=scale)
-            running = merge_block(running, scores, v[..., keys, :])
+            tile = asked.tile(queries, keys)  # (..., block, block), or None: all allowed
+            if not (skip_masked_blocks and forbids_all(tile)):
+                running, _ = asked.merge(running, queries, keys, tile)
         output[..., queries, :] = finish(running, queries)
     return output
 
@@ -179,31 +214,19 @@ def blocks_of(length: int, block_size: int) -> list[slice]:
     return [slice(start, min(start + block_size, length)) for start in range(0, length, block_size)]
 
 
-def mask_tile(mask: NDArray[Any] | None, offset: int | None, queries: slice, keys: slice) -> NDArray[Any] | None:
-    """Return what mask and causal rule say about one block, None if it is all allowed; offset None: not causal."""
-    tile = None if mask is None else mask[..., queries, keys]  # (..., block, block)
-    if offset is None or keys.stop - 1 <= queries.start + offset:  # not causal, or the whole block is in the past
-        return tile
-    if keys.start > queries.stop - 1 + offset:  # the whole block is in the future
-        return np.asarray(-np.inf)
-    shape = (queries.stop - queries.start, keys.stop - keys.start)
-    future = causal_mask(*shape, offset=queries.start + offset - keys.start, dtype=np.float64)
-    return future if tile is None else additive_mask(tile, np.float64) + future
-
-
 def forbids_all(tile: NDArray[Any] | None) -> bool:
     """Return True if no cell of the block is allowed."""
     return tile is not None and not bool(np.any(tile if tile.dtype == bool else tile != -np.inf))
 
 
 def check_blocks(
-    q: ArrayLike, k: ArrayLike, v: ArrayLike, mask: ArrayLike | None, causal: bool, block_size: int
-) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[Any] | None, int | None]:
-    """Return q, k, v as floats, the mask in full shape, and how far the queries start behind the keys if causal."""
-    if block_size < 1:
-        raise ValueError(f"expected a block_size of at least 1, got {block_size}")
+    q: ArrayLike, k: ArrayLike, v: ArrayLike, mask: ArrayLike | None, causal: bool, scale: float | None, size: int
+) -> Asked:
+    """Return what was asked for in arrays that fit each other, or raise ValueError."""
+    if size < 1:
+        raise ValueError(f"expected a block_size of at least 1, got {size}")
     v = check_values(q, k, v)
     q, k = as_floats(q, "q"), as_floats(k, "k")
     shape = (*np.broadcast_shapes(q.shape[:-2], k.shape[:-2]), q.shape[-2], k.shape[-2])  # (..., queries, keys)
     mask = None if mask is None else check_mask(mask, shape)
-    return q, k, v, mask, k.shape[-2] - q.shape[-2] if causal else None
+    return Asked(q, k, v, mask, k.shape[-2] - q.shape[-2] if causal else None, scale)

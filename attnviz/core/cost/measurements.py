@@ -3,13 +3,13 @@
 `attnviz.models.measure.timing` measures; here is what follows from the numbers, whatever they turn out to be.
 """
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+
+from attnviz.core.export import table_files
 
 WAYS = {
     "numpy": "NumPy, whole matrix",
@@ -166,12 +166,9 @@ def csv_text(measurements: Sequence[Measurement], machine: str = "") -> str:
     >>> csv_text([Measurement("numpy", 8, 0.5, 100)], "2 cores").splitlines()[1]
     'numpy,8,64,float32,causal,0.5,100,2 cores'
     """
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(["way", "tokens", "d_head", "dtype", "mask", "seconds", "peak_extra_bytes", "machine"])
-    for m in measurements:
-        writer.writerow([m.way, m.tokens, D_HEAD, "float32", "causal", m.seconds, m.peak_bytes, machine])
-    return table.getvalue()
+    names = ("way", "tokens", "d_head", "dtype", "mask", "seconds", "peak_extra_bytes", "machine")
+    rows = ((m.way, m.tokens, D_HEAD, "float32", "causal", m.seconds, m.peak_bytes, machine) for m in measurements)
+    return table_files.csv_text([names, *rows])
 
 
 def _time_verdict(ratio: float) -> str:

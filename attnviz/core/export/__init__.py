@@ -9,10 +9,10 @@ from attnviz.core.export.head_files import (
     head_json,
     head_npz,
     head_numbers,
-    npz_entry,
     picture_file_name,
     script,
 )
+from attnviz.core.export.table_files import npz_entry
 
 __all__ = [
     "CSV_COLUMNS",

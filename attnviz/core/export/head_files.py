@@ -1,21 +1,21 @@
 """One head's numbers as files: CSV, JSON, NPZ, and a Python script that computes them again. NumPy only.
 
-Tables of other pictures: `export_table.py`.
+Tables of other pictures: `table_files`.
 
 Every file says what it is of: text, tokens, model, revision, engine, switches, layer, head and the version of attnviz.
 """
 
-import csv
-import io
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.export.table_files import npz, table_csv
 from attnviz.core.trace.head import Head
 from attnviz.core.trace.maps import Maps
 from attnviz.core.trace.records import Token
@@ -121,36 +121,24 @@ def about_trace(
     }
 
 
-def npz_entry(value: Any) -> NDArray[Any]:
-    """Return a fact as an array that `numpy.load` reads without pickle: text or a number, all else as JSON.
-
-    >>> npz_entry(3).item(), npz_entry([1, None]).item()
-    (3, '[1, null]')
-    """
-    plain = isinstance(value, str | int | float)
-    return np.array(value if plain else json.dumps(value, ensure_ascii=False))
-
-
 def head_csv(numbers: HeadNumbers) -> str:
     """Return a line for each query and key, in the columns CSV_COLUMNS.
 
     Numbers are written so that float32 reads them back exactly; a forbidden cell has weight 0 and no score. The column
     "about" holds JSON in the first line, which says where the numbers come from, and nothing in the others.
     """
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
-    about = json.dumps(dict(numbers.about), ensure_ascii=False)
-    for row, query in enumerate(numbers.queries):
-        scores = numbers.scores[row] if numbers.scores is not None else np.full(len(numbers.keys), -np.inf)
-        cells = zip(numbers.keys, numbers.allowed[row], numbers.weights[row], scores, strict=True)
-        for key, allowed, weight, score in cells:
-            score_text = str(score) if np.isfinite(score) else ""
-            writer.writerow(
-                [query.index, query.label, key.index, key.label, int(allowed), str(weight), score_text, about]
-            )
-            about = ""
-    return table.getvalue()
+    cells = list(product(numbers.queries, numbers.keys))
+    scores = np.full(numbers.weights.shape, -np.inf) if numbers.scores is None else numbers.scores
+    columns = (
+        [query.index for query, _ in cells],
+        [query.label for query, _ in cells],
+        [key.index for _, key in cells],
+        [key.label for _, key in cells],
+        numbers.allowed.ravel().astype(int),
+        [str(weight) for weight in numbers.weights.ravel()],
+        [str(score) if np.isfinite(score) else "" for score in scores.ravel()],
+    )
+    return table_csv(dict(zip(CSV_COLUMNS, columns, strict=False)), numbers.about)
 
 
 def head_json(numbers: HeadNumbers) -> str:
@@ -180,11 +168,7 @@ def head_npz(numbers: HeadNumbers) -> bytes:
     for side, tokens in (("query", numbers.queries), ("key", numbers.keys)):
         arrays[f"{side}_labels"] = np.array([token.label for token in tokens])
         arrays[f"{side}_ids"] = np.array([token.id for token in tokens])
-    for name, value in numbers.about.items():
-        arrays[name] = npz_entry(value)
-    file = io.BytesIO()
-    np.savez_compressed(file, **arrays)
-    return file.getvalue()
+    return npz(arrays, numbers.about)
 
 
 def file_name(

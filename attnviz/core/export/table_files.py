@@ -4,13 +4,12 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from attnviz.core.export.head_files import npz_entry
 
 Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
 """Columns of one length by their names: numbers, where NaN or None is an empty cell, or text."""
@@ -24,13 +23,19 @@ def table_csv(columns: Columns, about: Mapping[str, Any]) -> str:
     a,0.25,"{""model"": ""m""}"
     b,,
     """
+    rows = zip(*map(_values, columns.values()), strict=True)
+    said = chain([json.dumps(dict(about), ensure_ascii=False)], repeat(""))
+    return csv_text([[*columns, "about"], *([*row, fact] for row, fact in zip(rows, said, strict=False))])
+
+
+def csv_text(rows: Iterable[Sequence[Any]]) -> str:
+    r"""Return rows as CSV, None as an empty cell.
+
+    >>> csv_text([["a", "b"], [1, None]])
+    'a,b\n1,\n'
+    """
     table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow([*columns, "about"])
-    said = json.dumps(dict(about), ensure_ascii=False)
-    for row in zip(*map(_values, columns.values()), strict=True):
-        writer.writerow(["" if value is None else value for value in (*row, said)])
-        said = ""
+    csv.writer(table, lineterminator="\n").writerows(rows)
     return table.getvalue()
 
 
@@ -51,10 +56,24 @@ def table_npz(columns: Columns, about: Mapping[str, Any]) -> bytes:
     each entry of `about` under its own name; what isn't text or a number there is JSON.
     """
     arrays = {f"column_{place}": _array(values) for place, values in enumerate(columns.values())}
-    arrays |= {"names": np.array(list(columns))} | {name: npz_entry(value) for name, value in about.items()}
+    return npz(arrays | {"names": np.array(list(columns))}, about)
+
+
+def npz(arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> bytes:
+    """Return a compressed NPZ file of arrays, and of each fact as `npz_entry` has it."""
     file = io.BytesIO()
-    np.savez_compressed(file, allow_pickle=False, **arrays)
+    np.savez_compressed(file, allow_pickle=False, **arrays, **{name: npz_entry(about[name]) for name in about})
     return file.getvalue()
+
+
+def npz_entry(value: Any) -> NDArray[Any]:
+    """Return a fact as an array that `numpy.load` reads without pickle: text or a number, all else as JSON.
+
+    >>> npz_entry(3).item(), npz_entry([1, None]).item()
+    (3, '[1, null]')
+    """
+    plain = isinstance(value, str | int | float)
+    return np.array(value if plain else json.dumps(value, ensure_ascii=False))
 
 
 def _values(column: Sequence[Any] | NDArray[Any]) -> list[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from attnviz.core.heads.finder import resting_keys
 from attnviz.core.heads.measures import (
     attention_entropy,
     induction_score,
@@ -74,7 +75,7 @@ def here(
         ValueError: weights that aren't rows of attention, or tokens or rows that don't fit.
     """
     weights, allowed, rows, queries = _check(weights, allowed, tokens, rows, query_tokens)
-    rests = np.array([token.index == 0 or token.special for token in tokens])  # (keys,)
+    rests = resting_keys(tokens)  # (keys,)
     counted = (allowed.sum(axis=1) > 1) & ((rows < 0) | ~rests[rows])  # (queries,)
     if not counted.any():
         return Here("nothing", 0.0, 0, "No token has a choice here: each can look at itself or a resting place only.")

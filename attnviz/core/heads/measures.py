@@ -119,8 +119,7 @@ def previous_token_score(weights: ArrayLike, *, rows: ArrayLike | None = None) -
     >>> previous_token_score([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.75, 0.25]]).tolist()
     [nan, nan, 0.75]
     """
-    weights, _ = _check_weights(weights)
-    return weight_on(weights, shifted(_check_rows(rows, weights), weights.shape[-1], -1))
+    return _beside(weights, rows, -1)
 
 
 def next_token_score(weights: ArrayLike, *, rows: ArrayLike | None = None) -> Rows:
@@ -134,8 +133,7 @@ def next_token_score(weights: ArrayLike, *, rows: ArrayLike | None = None) -> Ro
     >>> next_token_score([[0.25, 0.75], [0.5, 0.5]]).tolist()
     [0.75, nan]
     """
-    weights, _ = _check_weights(weights)
-    return weight_on(weights, shifted(_check_rows(rows, weights), weights.shape[-1], 1))
+    return _beside(weights, rows, 1)
 
 
 def own_token_score(weights: ArrayLike, *, rows: ArrayLike | None = None) -> Rows:
@@ -147,8 +145,7 @@ def own_token_score(weights: ArrayLike, *, rows: ArrayLike | None = None) -> Row
     >>> own_token_score([[1.0, 0.0], [0.25, 0.75]]).tolist()
     [nan, 0.75]
     """
-    weights, _ = _check_weights(weights)
-    return weight_on(weights, shifted(_check_rows(rows, weights), weights.shape[-1], 0))
+    return _beside(weights, rows, 0)
 
 
 def same_token_score(weights: ArrayLike, token_ids: ArrayLike, *, rows: ArrayLike | None = None) -> Rows:
@@ -170,8 +167,7 @@ def same_token_score(weights: ArrayLike, token_ids: ArrayLike, *, rows: ArrayLik
     [nan, nan, nan, 0.75]
     """
     weights, _ = _check_weights(weights)
-    ids = _check_ids(token_ids, weights)
-    return weight_on(weights, same_token_before(ids, _check_rows(rows, weights)))
+    return weight_on(weights, same_token_before(_check_ids(token_ids, weights), _check_rows(rows, weights)))
 
 
 def induction_score(weights: ArrayLike, token_ids: ArrayLike, *, rows: ArrayLike | None = None) -> Rows:
@@ -196,8 +192,7 @@ def induction_score(weights: ArrayLike, token_ids: ArrayLike, *, rows: ArrayLike
     [nan, nan, nan, 0.75]
     """
     weights, _ = _check_weights(weights)
-    ids = _check_ids(token_ids, weights)
-    return weight_on(weights, after_same_token(ids, _check_rows(rows, weights)))
+    return weight_on(weights, after_same_token(_check_ids(token_ids, weights), _check_rows(rows, weights)))
 
 
 def mass_on(weights: ArrayLike, key_mask: ArrayLike, *, allowed: ArrayLike | None = None) -> Rows:
@@ -286,6 +281,11 @@ def after_same_token(token_ids: ArrayLike, rows: ArrayLike) -> Table:
     keys = np.arange(len(ids))
     before = np.concatenate([[-1], ids[:-1]])  # the token before each key; no id is -1
     return np.asarray((ids[rows][:, None] == before) & (keys < rows[:, None]) & (rows[:, None] >= 0))
+
+
+def _beside(weights: ArrayLike, rows: ArrayLike | None, by: int) -> Rows:
+    weights, _ = _check_weights(weights)
+    return weight_on(weights, shifted(_check_rows(rows, weights), weights.shape[-1], by))
 
 
 def _check_weights(weights: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -10,14 +10,8 @@ from attnviz.core.heads.measures import after_same_token, attention_entropy, sam
 from attnviz.core.trace.records import Token
 
 DELIMITERS = frozenset(".,;:!?")
-
-
 CLOSING = {")": "(", "]": "[", "}": "{", "”": "“„", "“": "„", "»": "«", "«": "»", '"': '"'}
-
-
 NEAR = 3  # tokens
-
-
 WIDE = 8  # allowed keys from which on "nearby" and "broad" say something
 
 
@@ -39,8 +33,6 @@ class Pattern:
 
 
 _SENTENCES = frozenset({"prose", "again", "punctuation", "brackets"})
-
-
 PATTERNS = {
     "previous": Pattern(
         "previous token", "The weight on the token right before, where that isn't the first one.", frozenset({"prose"})

@@ -7,7 +7,7 @@ for) and `distractors` (a list of such places, the candidates that are wrong). U
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -111,20 +111,9 @@ def item_line(item: Item) -> str:
     >>> item_line(item)[:52]
     '{"id": "a", "lang": "en", "text": "Ann saw it.", "pr'
     """
-    row: dict[str, Any] = {
-        "id": item.id,
-        "lang": item.lang,
-        "text": item.text,
-        "pronoun": list(item.pronoun),
-        "answer": list(item.answer),
-        "distractors": [list(span) for span in item.distractors],
-        "kind": item.kind,
-        "group": item.group,
-        "source": item.source,
-        "licence": item.licence,
-        "causal_ok": item.causal_ok,
-        "meta": dict(item.meta),
-    }
+    row = asdict(item)
+    for last in ("causal_ok", "meta"):
+        row[last] = row.pop(last)
     return json.dumps(row, ensure_ascii=False)
 
 

@@ -3,10 +3,8 @@
 NumPy and the standard library.
 """
 
-import csv
-import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.export import table_files
 from attnviz.core.pronouns.bootstrap import DRAWS
 from attnviz.core.pronouns.head_scores import Chosen, Looks, Rate, Scores, choose_heads, score, take
 from attnviz.core.pronouns.items import SHIPPED
@@ -113,16 +112,11 @@ def csv_text(board: Board) -> str:
     """Return a table with a line for each head, in the columns `CSV_COLUMNS`; shares from 0 to 1."""
     scores = board.scores
     same = [*(scores.baselines[name].value for name in ("chance", "nearest", "first")), board.control_best]
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
-    for row, layer in enumerate(scores.layers):
-        for head in range(scores.accuracy.shape[1]):
-            if np.isnan(scores.accuracy[row, head]):
-                continue  # a layer with fewer heads than others
-            values = [getattr(scores, name)[row, head] for name in _MAPS]
-            writer.writerow([layer, head, scores.n, *map(_written, [*values, *same])])
-    return table.getvalue()
+    rows: list[Sequence[Any]] = [CSV_COLUMNS]
+    for row, head in np.argwhere(~np.isnan(scores.accuracy)).tolist():  # a layer may have fewer heads than others
+        values = [getattr(scores, name)[row, head] for name in _MAPS]
+        rows.append([scores.layers[row], head, scores.n, *map(_written, [*values, *same])])
+    return table_files.csv_text(rows)
 
 
 def boards_text(boards: Iterable[Board], **said: Any) -> str:
@@ -151,22 +145,10 @@ def _named(names: Iterable[str]) -> list[str]:
 
 
 def _record(board: Board) -> dict[str, Any]:
-    scores = board.scores
-    return {
-        "model": board.model,
-        "revision": board.revision,
-        "lead": board.lead,
-        "lang": board.lang,
-        "kind": board.kind,
-        "n": scores.n,
-        "n_groups": scores.n_groups,
-        "baselines": {name: _rounded(asdict(rate)) for name, rate in scores.baselines.items()},
-        "chosen": [_rounded(asdict(chosen)) for chosen in board.chosen],
-        "control": _rounded(asdict(board.control)) if board.control else None,
-        "control_best": _rounded(board.control_best),
-        "layers": list(scores.layers),
-        **{name: _rounded(getattr(scores, name).tolist()) for name in _MAPS},
-    }
+    record = asdict(board)
+    scores = record.pop("scores")
+    found: dict[str, Any] = _rounded(record | scores)
+    return found
 
 
 def _board(record: Mapping[str, Any]) -> Board:
@@ -206,7 +188,7 @@ def _rounded(value: Any) -> Any:
     """Return the same with numbers to four digits, and None, which JSON has, for NaN, which it hasn't."""
     if isinstance(value, Mapping):
         return {name: _rounded(inner) for name, inner in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple | np.ndarray):
         return [_rounded(inner) for inner in value]
     if isinstance(value, float):
         return None if np.isnan(value) else round(value, _DIGITS)

@@ -1,4 +1,4 @@
-"""Rows of weights: the largest of each, how much of softmax's gradient is left, and counts in bins. NumPy only."""
+"""Rows of weights: how many are saturated, how much of softmax's gradient is left, and counts in bins. NumPy only."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from attnviz.core.attention.checks import as_floats
 
 SATURATED = 0.99
-
-
 BINS = 50
-
-
 LARGEST_NORM = 0.5  # of softmax's Jacobian: two keys with one half each
 
 
@@ -54,28 +50,6 @@ class SaturatedShare:
     def share(self) -> float:
         """Share of rows above the limit, wherever."""
         return self.at_rest + self.elsewhere
-
-
-def row_maxima(weights: ArrayLike, allowed: ArrayLike | None = None) -> NDArray[np.float64]:
-    """Return the largest weight of each row.
-
-    Args:
-        weights: (..., queries, keys).
-        allowed: booleans that broadcast to it; with them, rows with fewer than two allowed keys are NaN: their weight
-            of 1 is no choice.
-
-    Returns:
-        (..., queries), from 0 to 1.
-
-    >>> row_maxima([[1.0, 0.0], [0.25, 0.75]], [[True, False], [True, True]]).tolist()
-    [nan, 0.75]
-    """
-    weights = as_floats(weights, "weights", "(queries, keys)")
-    maxima = weights.max(axis=-1).astype(np.float64)
-    if allowed is None:
-        return maxima
-    choice = np.broadcast_to(np.asarray(allowed, bool), weights.shape).sum(axis=-1) > 1
-    return np.where(choice, maxima, np.nan)
 
 
 def saturated_share(maxima: ArrayLike, at_rest: ArrayLike, *, limit: float = SATURATED) -> SaturatedShare:

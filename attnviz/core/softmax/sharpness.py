@@ -8,18 +8,18 @@ or on a special one such as `[SEP]` is at rest, not dying, so those rows are cou
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.heads.finder import resting_keys
 from attnviz.core.softmax.row_sharpness import (
     BINS,
     SATURATED,
     Histogram,
     SaturatedShare,
     jacobian_norm,
-    row_maxima,
     saturated_share,
 )
 from attnviz.core.trace.records import LayerMaps
@@ -40,8 +40,7 @@ class Saturation:
 
     Attributes:
         weights: Histogram of the weights of all allowed cells, over 0 to 1; its `n_not_finite` counts cells.
-        n_single: cells that are the only choice of their row, so 1 without learned sinks; `weights` has them or not, as
-            `single_keys` said.
+        n_single: cells that are the only choice of their row, so 1 without learned sinks; `weights` counts them, too.
         maxima: (rows,) the largest weight of each row with a choice.
         at_rest: (rows,) True where that is on the first token or a special one.
         norms: (rows,) the Frobenius norm of softmax's Jacobian, from 0 to LARGEST_NORM.
@@ -154,7 +153,6 @@ def measure_saturation(
     switches: Switches | None = None,
     part: str | None = None,
     bins: int = BINS,
-    single_keys: bool = True,
     max_rows: int = MAX_ROWS,
 ) -> Saturation:
     """Measure weights, row maxima and the Jacobian's norm of some heads in one pass, in blocks of rows.
@@ -165,7 +163,6 @@ def measure_saturation(
         switches: instead of those of the pass, on the same q and k.
         part: which part of a model that has several.
         bins: of the histogram of weights.
-        single_keys: False leaves the only cells of rows with one allowed key out of the histogram.
         max_rows: above this many queries, evenly spaced rows are used.
 
     Returns:
@@ -177,25 +174,40 @@ def measure_saturation(
     if bins < 1 or not heads:
         raise ValueError(f"expected at least 1 bin and 1 head, got {bins} and {len(heads)}")
     queries, keys = trace.tokens_of(part)
-    rows = spaced_rows(len(queries), max_rows)
-    resting = np.array([token.index == 0 or token.special for token in keys])  # (keys,)
-    counts = np.zeros(bins, np.int64)
-    n_single = n_broken = n_broken_cells = 0
-    kept = []
-    for weights, allowed in _blocks(trace, heads, rows, len(keys), part, switches):  # (heads, queries, keys)
-        broken = ~np.isfinite(weights.sum(axis=-1))  # (heads, queries)
-        n_allowed = np.broadcast_to(allowed.sum(axis=-1), broken.shape)
-        single = ~broken & (n_allowed == 1)
-        n_single += int(single.sum())
-        n_broken += int(broken.sum())
-        n_broken_cells += int(n_allowed[broken].sum())
-        binned = ~broken if single_keys else ~broken & ~single
-        counts += _count_allowed(weights[binned], n_allowed[binned], bins)
-        chosen = weights[~broken & (n_allowed > 1)]  # (rows, keys)
-        kept.append((row_maxima(chosen), resting[chosen.argmax(axis=-1)], jacobian_norm(chosen)))
-    maxima, at_rest, norms = (np.concatenate(parts) for parts in zip(*kept, strict=True))
-    found = Histogram(np.linspace(0, 1, bins + 1), counts, n_broken_cells)
-    return Saturation(found, n_single, maxima, at_rest, norms, n_broken, len(queries), len(rows))
+    rows, resting = spaced_rows(len(queries), max_rows), resting_keys(keys)
+    blocks = _blocks(trace, heads, rows, len(keys), part, switches)
+    found = _Counted(*zip(*(_count(weights, allowed, resting, bins) for weights, allowed in blocks), strict=True))
+    cells = Histogram(np.linspace(0, 1, bins + 1), np.sum(found.counts, axis=0), sum(found.n_broken_cells))
+    maxima, at_rest, norms = (np.concatenate(parts) for parts in (found.maxima, found.at_rest, found.norms))
+    return Saturation(cells, sum(found.n_single), maxima, at_rest, norms, sum(found.n_broken), len(queries), len(rows))
+
+
+class _Counted(NamedTuple):
+    """What `Saturation` is made of, for one block, or block after block."""
+
+    counts: Any
+    n_single: Any
+    n_broken: Any
+    n_broken_cells: Any
+    maxima: Any
+    at_rest: Any
+    norms: Any
+
+
+def _count(weights: NDArray[np.float32], allowed: NDArray[np.bool_], resting: NDArray[np.bool_], bins: int) -> _Counted:
+    """Count one block: weights (heads, queries, keys), allowed (1 or heads, queries, keys), resting (keys,)."""
+    broken = ~np.isfinite(weights.sum(axis=-1))  # (heads, queries)
+    n_allowed = np.broadcast_to(allowed.sum(axis=-1), broken.shape)
+    chosen = weights[~broken & (n_allowed > 1)]  # (rows, keys)
+    return _Counted(
+        counts=_count_allowed(weights[~broken], n_allowed[~broken], bins),
+        n_single=int((~broken & (n_allowed == 1)).sum()),
+        n_broken=int(broken.sum()),
+        n_broken_cells=int(n_allowed[broken].sum()),
+        maxima=chosen.max(axis=-1).astype(np.float64),
+        at_rest=resting[chosen.argmax(axis=-1)],
+        norms=jacobian_norm(chosen),
+    )
 
 
 def _blocks(

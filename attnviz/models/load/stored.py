@@ -77,9 +77,8 @@ def hub_folder(name: str, revision: str | None, say: Callable[[str], None]) -> t
         raise ValueError(f"the Hub refused {name}: {str(error).splitlines()[0][:120]}") from error
     except Exception as error:
         raise ValueError(f"{name} isn't on this machine, and the model hub can't be reached") from error
-    return _download(name, str(info.sha), {sibling.rfilename for sibling in info.siblings or ()}, say), str(info.sha)[
-        :12
-    ]
+    there = {sibling.rfilename for sibling in info.siblings or ()}
+    return _download(name, str(info.sha), there, say), str(info.sha)[:12]
 
 
 def _download(name: str, revision: str, there: set[str], say: Callable[[str], None]) -> Path:

@@ -28,6 +28,7 @@ LEAST_ROWS = 8  # pronouns of one long text that share a pass, whatever its leng
 
 
 Progress = Callable[[int, int], None]
+Tokens = dict[str, tuple[Token, ...]]  # of each text
 Row = tuple[str, Places]  # a text and where to look in it; items that ask the same share one
 
 
@@ -106,11 +107,11 @@ def starts_specially(engine: Engine) -> bool:
 
 def _find_rows(
     engine: Engine, items: tuple[Item, ...], lead: str
-) -> tuple[dict[int, Row], tuple[tuple[str, str], ...], dict[str, tuple[Token, ...]]]:
+) -> tuple[dict[int, Row], tuple[tuple[str, str], ...], Tokens]:
     """Return item number -> row, the skipped items with reasons, and each text's tokens."""
     rows: dict[int, Row] = {}
     skipped: list[tuple[str, str]] = []
-    tokens_of: dict[str, tuple[Token, ...]] = {}
+    tokens_of: Tokens = {}
     n_cut: dict[str, int] = {}
     for number, item in enumerate(items):
         text = lead + item.text
@@ -137,11 +138,7 @@ def _check_lead(tokens: Sequence[Token], places: Places, lead: str) -> None:
 
 
 def _measure(
-    engine: Engine,
-    items: tuple[Item, ...],
-    rows: dict[int, Row],
-    tokens_of: dict[str, tuple[Token, ...]],
-    progress: Progress,
+    engine: Engine, items: tuple[Item, ...], rows: dict[int, Row], tokens_of: Tokens, progress: Progress
 ) -> Looks:
     distinct = {row: number for number, row in enumerate(dict.fromkeys(rows.values()))}
     layers: tuple[int, ...] = ()
@@ -165,7 +162,7 @@ def _runs_in_batches(engine: Engine) -> bool:
     return engine.wiring.listens and not engine.wiring.extras and len(engine.info.parts) == 1
 
 
-def _batches(rows: list[Row], tokens_of: dict[str, tuple[Token, ...]], *, one_text: bool) -> Iterator[list[Row]]:
+def _batches(rows: list[Row], tokens_of: Tokens, *, one_text: bool) -> Iterator[list[Row]]:
     """Yield rows whose texts have as many tokens each, few enough for one pass; the longest texts come first."""
     rows = sorted(rows, key=lambda row: (-len(tokens_of[row[0]]), row[0]))
     batch: list[Row] = []
@@ -184,9 +181,7 @@ def _batches(rows: list[Row], tokens_of: dict[str, tuple[Token, ...]], *, one_te
         yield batch
 
 
-def _run_batch(
-    engine: TorchEngine, batch: list[Row], tokens_of: dict[str, tuple[Token, ...]]
-) -> tuple[tuple[int, ...], np.ndarray]:
+def _run_batch(engine: TorchEngine, batch: list[Row], tokens_of: Tokens) -> tuple[tuple[int, ...], np.ndarray]:
     """Return the layers and (items, 2, layers, heads) of a batch, from one pass that is listened to."""
     texts = list(dict.fromkeys(text for text, _ in batch))
     wanted = Wanted([texts.index(text) for text, _ in batch], [places for _, places in batch])
@@ -197,9 +192,7 @@ def _run_batch(
     return layers, _stack([np.stack(recorder.rows[layer]) for layer in layers])
 
 
-def _trace_batch(
-    engine: Engine, batch: list[Row], tokens_of: dict[str, tuple[Token, ...]]
-) -> tuple[tuple[int, ...], np.ndarray]:
+def _trace_batch(engine: Engine, batch: list[Row], tokens_of: Tokens) -> tuple[tuple[int, ...], np.ndarray]:
     """Return the layers and (items, 2, layers, heads) of the rows of one text, from a trace of it."""
     trace = engine.trace(batch[0][0])
     part = trace.parts[0]  # the encoder, where there is a decoder beside it
