@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import attnviz
-from attnviz.app.explore.sources import FOR_ENCODERS
+from attnviz.app.explore.map_choice import FOR_ENCODERS
 from attnviz.app.shell.address import LANDING
 from attnviz.core.text.words import item_of_tokens, merge_words, word_items
 from attnviz.core.values.rollout import rollout
@@ -199,9 +199,9 @@ def test_long_texts_in_all_views(open_app: Open, shows: str, zoom: str) -> None:
 
 
 def test_a_rollout_of_too_many_tokens_says_so(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    from attnviz.app.explore import sources
+    from attnviz.app.explore import map_choice
 
-    monkeypatch.setattr(sources, "MOST_ROLLED", 5)
+    monkeypatch.setattr(map_choice, "MOST_ROLLED", 5)
     visitor = open_app(model="minilm", layer="5", shows="rollout")
     assert_quiet(visitor)
     assert "up to 5 tokens; these are 13" in visitor.says() and "L5 H8: who looks at whom" in visitor.says()
