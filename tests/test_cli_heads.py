@@ -18,9 +18,8 @@ from typer.testing import CliRunner
 
 import attnviz
 from attnviz.cli import app
-from attnviz.cli.picture import MOST_CELLS, _spans, head_figure, image
 from attnviz.core.export.head_files import head_csv, head_json, head_numbers
-from attnviz.core.heads.text_scores import score_text
+from attnviz.core.maps.choice import MOST_CELLS
 from attnviz.models.load.catalogue import CATALOGUE
 from tests.browser.conftest import find_chromium
 from tests.core.made_traces import random_trace
@@ -155,7 +154,7 @@ def test_a_browser_that_hangs_is_ended(tmp_path, monkeypatch):
     browser.write_text(f"#!/bin/sh\necho $$ > {pid_file}\nexec sleep 300\n")
     browser.chmod(0o755)
     monkeypatch.setenv("BROWSER_PATH", str(browser))
-    figure, _ = head_figure(head_numbers(random_trace(3), 0, 0, version=""), title="", theme="light", scale="linear")
+    figure, _ = head_figure(random_trace(3).head(0, 0), title="", theme="light", scale="linear")
     with pytest.raises(ValueError, match="gave no png in 6 seconds"):
         image(figure, "png", seconds=6)
     assert not psutil.pid_exists(int(pid_file.read_text()))
@@ -163,10 +162,10 @@ def test_a_browser_that_hangs_is_ended(tmp_path, monkeypatch):
 
 def test_a_long_text_is_pooled_and_said():
     trace = random_trace(MOST_CELLS * 2 - 1, n_layers=1, n_heads=1)
-    figure, said = head_figure(head_numbers(trace, 0, 0, version=""), title="t", theme="light", scale="linear")
+    figure, said = head_figure(trace.head(0, 0), title="t", theme="light", scale="linear")
     assert said == "Each square is the largest weight of 2 x 2 tokens." and figure.data[0].z.shape == (160, 160)
     assert figure.data[0].colorbar.title.text == "largest weight of 2 x 2 tokens"
-    assert _spans(5, 2) == ["0–1", "2–3", "4–4"]
+    assert figure.layout.xaxis.labelalias["1"] == "2–3" and figure.layout.xaxis.labelalias["159"] == "318–318"
     assert figure.data[0].z[5, 2] == trace.weights(0, 0)[10:12, 4:6].max()
 
 

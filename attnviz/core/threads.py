@@ -8,7 +8,7 @@ s). A look at all heads of 100 tokens took 0.7 s with two threads and 0.07 s wit
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from threading import Lock, get_ident
 from typing import Any
@@ -16,18 +16,14 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
+def one_thread() -> AbstractContextManager[None]:
     """Let NumPy's products run on one thread inside the block: one head's are too small to share."""
-    with _at_most(1):
-        yield
+    return _at_most(1)
 
 
-@contextmanager
-def half_the_cores() -> Iterator[None]:
+def half_the_cores() -> AbstractContextManager[None]:
     """Let NumPy's products run on half of the cores inside the block: a whole model's are worth sharing."""
-    with _at_most(max(1, (os.cpu_count() or 1) // 2)):
-        yield
+    return _at_most(max(1, (os.cpu_count() or 1) // 2))
 
 
 @contextmanager

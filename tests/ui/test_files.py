@@ -57,7 +57,7 @@ def test_a_heads_numbers_are_those_of_the_view(visit: Visit, monkeypatch: pytest
     exec(head.script(), names)
     np.testing.assert_allclose(names["weights"], expected, atol=1e-6)
     assert head.name("csv").endswith("-tokens-1-2.csv") and ("temperature-2" in head.name("csv")) == (view == "after")
-    assert files.head_of(visit, view, slice(0, len(visit.rest.tokens))).tokens is None
+    assert files.head_of(visit, view, slice(0, len(visit.rest.tokens))).head.queries is None
 
 
 def test_a_difference_is_no_heads_weights(visit: Visit) -> None:

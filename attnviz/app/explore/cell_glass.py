@@ -1,5 +1,7 @@
 """One cell of the large map under the glass: its numbers, the heads that look most there, and forbidding it."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from attnviz.app.shell import address as state
@@ -8,17 +10,9 @@ from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit, ask_whole_page, choose_head
 from attnviz.core.heads.at_a_glance import strongest
 from attnviz.core.pronouns.one_sentence import all_heads_looks
+from attnviz.core.trace.records import Token
 
 N_HEADS = 8  # that look most at a cell
-
-
-def chosen_cell(visit: Visit) -> tuple[int, int] | None:
-    """Return the (query, key) that the visitor chose last, if it is in this text."""
-    query, key = st.session_state.query, st.session_state.key
-    queries, keys = visit.after.tokens_of(visit.part)
-    if query is None or key is None or query >= len(queries) or key >= len(keys):
-        return None
-    return query, key
 
 
 def pick_cell(query: int, key: int) -> None:
@@ -29,45 +23,44 @@ def pick_cell(query: int, key: int) -> None:
 def cell_glass(visit: Visit) -> None:
     """Show boxes for one query and one key, the numbers of their cell, and what forbids that look."""
     queries, keys = visit.after.tokens_of(visit.part)
-    for name, tokens in (("query", queries), ("key", keys)):
-        value = st.session_state[name]
-        if value is not None and value >= len(tokens):
-            st.session_state[name] = None
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox(
-            "From (query)",
-            range(len(queries)),
-            index=None,
-            key="query",
-            persist_state="session",
-            format_func=_token_name(queries),
-            width=170,
-        )
-        st.selectbox(
-            "to (key)",
-            range(len(keys)),
-            index=None,
-            key="key",
-            persist_state="session",
-            format_func=_token_name(keys),
-            width=170,
-        )
-        cell = chosen_cell(visit)
-        reason = visit.info.cannot.get("forbid")
-        if cell is None:
+        _token_box("From (query)", "query", queries)
+        _token_box("to (key)", "key", keys)
+        cell = st.session_state.query, st.session_state.key
+        if None in cell:
             st.caption("Click a cell, or choose a query and a key, to see its numbers and to forbid that look.")
             return
-        for title, place in (("in this head", "head"), ("in this layer", "layer"), ("everywhere", "all")):
-            st.button(
-                f"Forbid {title}",
-                key=f"forbid-{place}",
-                on_click=_forbid,
-                args=(visit.layer, visit.head, place, cell),
-                disabled=bool(reason),
-                help=reason or "That query may not see that key; the rest of its row shares the weight.",
-            )
+        _forbid_buttons(visit, cell)
     st.caption(plain(_numbers(visit, cell, queries, keys)))
     _heads_that_look(visit, cell)
+
+
+def _token_box(label: str, name: str, tokens: Sequence[Token]) -> None:
+    """Show a box that chooses a token; one that isn't in this text is forgotten."""
+    if (st.session_state[name] or 0) >= len(tokens):
+        st.session_state[name] = None
+    st.selectbox(
+        label,
+        range(len(tokens)),
+        index=None,
+        key=name,
+        persist_state="session",
+        format_func=lambda index: f"{tokens[index].label} ({index})",
+        width=170,
+    )
+
+
+def _forbid_buttons(visit: Visit, cell: tuple[int, int]) -> None:
+    reason = visit.info.cannot.get("forbid")
+    for title, place in (("in this head", "head"), ("in this layer", "layer"), ("everywhere", "all")):
+        st.button(
+            f"Forbid {title}",
+            key=f"forbid-{place}",
+            on_click=_forbid,
+            args=(visit.layer, visit.head, place, cell),
+            disabled=bool(reason),
+            help=reason or "That query may not see that key; the rest of its row shares the weight.",
+        )
 
 
 def _heads_that_look(visit: Visit, cell: tuple[int, int]) -> None:
@@ -110,7 +103,3 @@ def _forbid(layer: int, head: int, place: str, cell: tuple[int, int]) -> None:
     else:
         st.session_state.forbid = [*st.session_state.forbid, look]
     ask_whole_page()
-
-
-def _token_name(tokens):
-    return lambda index: f"{tokens[index].label} ({index})"

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from attnviz.app.shell import cache
 from attnviz.app.shell.markdown import plain
@@ -37,19 +38,23 @@ def changes(visit: Visit) -> None:
         return
     map_box, list_box = st.columns([2, 1])
     with map_box:
-        off = sorted(visit.switches.ablate)
-        figure = heads_changed(change, layers, switched=off, title="", theme=visit.theme)
-        table = partial(heads_table, change, layers)
-        draw(figure, "heads-changed", f"heads changed {visit.info.name}", table, about=of_view(visit))
-        st.caption(
-            "How much of a head's weight went to other keys, in the mean over its rows: 0 nothing moved, 1 all of it."
-        )
+        _map(visit, change)
     with list_box:
         st.markdown("Changed most")
         for layer, head, moved in strongest(change, layers, 8):
             st.button(
                 f"L{layer} H{head}: {moved:.2f}", key=f"moved {layer} {head}", on_click=choose_head, args=(layer, head)
             )
+
+
+def _map(visit: Visit, change: NDArray[np.float64]) -> None:
+    off, layers = sorted(visit.switches.ablate), visit.rest.layers_of(visit.part)
+    figure = heads_changed(change, layers, switched=off, title="", theme=visit.theme)
+    table = partial(heads_table, change, layers)
+    draw(figure, "heads-changed", f"heads changed {visit.info.name}", table, about=of_view(visit))
+    st.caption(
+        "How much of a head's weight went to other keys, in the mean over its rows: 0 nothing moved, 1 all of it."
+    )
 
 
 def describe(visit: Visit) -> str:

@@ -27,14 +27,7 @@ VIEWS = {"after": "with the switches", "before": "without", "difference": "diffe
 def picture(visit: Visit) -> None:
     """Draw the large map, what changes its look above it, and the chosen cell below."""
     title = st.empty()
-    with st.container(horizontal=True, vertical_alignment="bottom", key="title-row"):
-        _cells_show(visit)
-        _choice("Colours", "colours", COLOURS)
-        if visit.switched:
-            _choice("Show", "view", VIEWS)
-        if visit.n_tokens > MOST_CELLS:
-            _part_box(visit.n_tokens)
-    _say_gone(visit)
+    _choices(visit)
     choice, model = possible(visit, map_choice(visit))
     sources = {"write": partial(written, model), "roll": partial(rolled, visit.choice)}
     shown = shown_map(visit.head_before, visit.head_after, choice, **sources)
@@ -45,11 +38,24 @@ def picture(visit: Visit) -> None:
     figure = shown_figure(shown, theme=visit.theme, height=620 if len(shown.rows.labels) <= 24 else 720)
     name = f"{shown.name} {visit.info.name}"
     draw(figure, "head-map", name, partial(shown_table, shown), **_files(visit, choice, shown))
-    if of_a_head and not shown.pooled:
+    has_cells = of_a_head and not shown.pooled
+    if has_cells:
         cell_picker("head-map", 0, on_pick=partial(_pick, shown), key="pick-cell")
     st.caption(plain(shown.caption))
-    if of_a_head and not shown.pooled:
+    if has_cells:
         cell_glass(visit)
+
+
+def _choices(visit: Visit) -> None:
+    """Show what changes the look of the map."""
+    with st.container(horizontal=True, vertical_alignment="bottom", key="title-row"):
+        _cells_show(visit)
+        _choice("Colours", "colours", COLOURS)
+        if visit.switched:
+            _choice("Show", "view", VIEWS)
+        if visit.n_tokens > MOST_CELLS:
+            _part_box(visit.n_tokens)
+    _say_gone(visit)
 
 
 def _files(visit: Visit, choice: MapChoice, shown: ShownMap) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What the visitor chose to see of the head's map, read from the session once, and what can be shown of it."""
 
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 from numpy.typing import NDArray
@@ -75,7 +76,7 @@ def rolled(choice: ModelChoice, head: Head) -> NDArray:
     """Return (tokens, tokens) all layers as one map, worked out once for each text and its switches."""
     trace = head.trace
     key = ("rollout", choice, trace.text, trace.switches, head.switches, head.part)
-    return cache.results().get(key, lambda: all_layers(head))
+    return cache.results().get(key, partial(all_layers, head))
 
 
 def _why_no_rollout(visit: Visit) -> str:

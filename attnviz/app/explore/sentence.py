@@ -10,25 +10,16 @@ from attnviz.app.shell import palette
 from attnviz.app.shell.examples import example_of
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
+from attnviz.core.trace.head import Head
 
 
 def sentence_strip(visit: Visit) -> None:
     """Draw the tokens with the selected head's weights under the pointer, or two columns with lines."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.segmented_control(
-            "Draw the sentence as",
-            ["shade", "lines"],
-            key="strip",
-            persist_state="session",
-            required=True,
-            format_func={"shade": "text", "lines": "two columns with lines"}.get,
-            label_visibility="collapsed",
-        )
-        save_picture("strip-tokens", f"attnviz tokens {visit.name}", key="save-strip", html=True)
+    _as_text_or_lines(visit)
     choice = map_choice(visit)
     part = choice.part
     head = visit.head_in(choice.view).tile(part)
-    rows, weights, allowed = head.weights, head.weights[:, part], head.allowed[:, part]
+    weights, allowed = head.weights[:, part], head.allowed[:, part]
     queries, keys = head.tile(part, part).tokens
     two_texts = visit.part == "cross"
     token_strip(
@@ -45,19 +36,39 @@ def sentence_strip(visit: Visit) -> None:
         selected=_pointed_at(visit, choice.query, part),
         key="strip-tokens",
     )
-    n_tokens = len(visit.after.tokens_of(visit.part)[1])
-    if part.stop - part.start < n_tokens:
-        outside = float(rows.sum(axis=1, dtype=np.float64).mean() - weights.sum(axis=1, dtype=np.float64).mean())
-        st.caption(
-            f"Tokens {part.start} to {part.stop - 1} of {n_tokens:,}; choose another part above the map. "
-            f"{outside:.0%} of these tokens' weight lies on tokens that aren't among them."
-        )
+    _say_outside(head, part)
     if not two_texts:
         st.caption(
             plain(
                 "Point at a token, or walk with Tab and the arrow keys: the stronger another token's colour, the more "
                 f"{visit.name} looks at it from there. Click to keep it."
             )
+        )
+
+
+def _as_text_or_lines(visit: Visit) -> None:
+    """Show what changes the drawing, and a button that saves it."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.segmented_control(
+            "Draw the sentence as",
+            ["shade", "lines"],
+            key="strip",
+            persist_state="session",
+            required=True,
+            format_func={"shade": "text", "lines": "two columns with lines"}.get,
+            label_visibility="collapsed",
+        )
+        save_picture("strip-tokens", f"attnviz tokens {visit.name}", key="save-strip", html=True)
+
+
+def _say_outside(head: Head, part: slice) -> None:
+    """Say how much weight of a part's rows lies on keys outside of it."""
+    n_keys, rows = len(head.tokens[1]), head.weights
+    if part.stop - part.start < n_keys:
+        outside = float(rows.sum(axis=1, dtype=np.float64).mean() - rows[:, part].sum(axis=1, dtype=np.float64).mean())
+        st.caption(
+            f"Tokens {part.start} to {part.stop - 1} of {n_keys:,}; choose another part above the map. "
+            f"{outside:.0%} of these tokens' weight lies on tokens that aren't among them."
         )
 
 

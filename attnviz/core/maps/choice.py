@@ -37,11 +37,6 @@ class MapChoice:
     reason: str = ""
 
     @property
-    def pass_view(self) -> Literal["after", "before"]:
-        """The view, where a difference can't be drawn."""
-        return "before" if self.view == "before" else "after"
-
-    @property
     def part(self) -> slice:
         """The tokens that are drawn one by one: those of the map, or the first ones of a text that is too long."""
         return slice(0, PART) if self.tokens.stop is None else self.tokens

@@ -44,7 +44,7 @@ class Axis:
         """The first of neighbours' numbers, which axes count on from; 0 where one is missing between them."""
         return self.numbers[0] if self.numbers[-1] - self.numbers[0] == len(self.numbers) - 1 else 0
 
-    def place(self, token: int) -> int | None:
+    def place(self, token: int | None) -> int | None:
         """Return where a token is; None if it isn't here."""
         return next((place for place, item in enumerate(self.items) if token in item.tokens), None)
 
@@ -164,9 +164,8 @@ def _axis(side: Side) -> Axis:
 
 def _places(rows: Axis, columns: Axis, looks: Iterable[tuple[int | None, int | None]]) -> Places:
     """Return the cells of looks, without those that aren't shown."""
-    named = [(query, key) for query, key in looks if query is not None and key is not None]
-    cells = [(rows.place(query), columns.place(key)) for query, key in named]
-    return tuple((row, column) for row, column in cells if row is not None and column is not None)
+    found = ((rows.place(query), columns.place(key)) for query, key in looks)
+    return tuple((row, column) for row, column in found if row is not None and column is not None)
 
 
 def _scale(columns: Axis, scale: Scale) -> Scale:

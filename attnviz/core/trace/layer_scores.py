@@ -21,7 +21,8 @@ def layer_scores(record: LayerRecord, switches: Switches, layer: int, heads: sli
     """
     numbers = np.arange(record.shape[0])[heads]
     rows, columns = np.arange(record.shape[1])[queries], np.arange(record.shape[2])
-    scores = _products(record, switches, numbers, queries)
+    with one_thread():
+        scores = _products(record, switches, numbers, queries)
     if record.softcap is not None:
         scores = np.float32(record.softcap) * np.tanh(scores / np.float32(record.softcap))
     if record.bias is not None:
@@ -47,8 +48,7 @@ def _products(record: LayerRecord, switches: Switches, heads: NDArray[np.int64],
     factor = np.float32(record.scale if switches.scaled else 1.0)
     rows = record.q[:, queries]  # (all heads, queries, d_head)
     products = np.empty((len(heads), rows.shape[1], record.shape[2]), np.float32)
-    with one_thread():
-        for i, head in enumerate(heads):
-            kv = head // (record.shape[0] // record.k.shape[0])
-            np.matmul(rows[head] * factor, record.k[kv].T, out=products[i])
+    for i, head in enumerate(heads):
+        kv = head // (record.shape[0] // record.k.shape[0])
+        np.matmul(rows[head] * factor, record.k[kv].T, out=products[i])
     return products

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from attnviz.app.explore.compare.sides import HEIGHT, Side, Tile, isolated, numbered
 from attnviz.app.shell.markdown import plain
@@ -139,18 +140,14 @@ def _as_words(a: Tile, b: Tile) -> tuple[Tile, Tile]:
     first, n_words = int(both[0]), int(both[-1] - both[0]) + 1
     spans = word_spans(text)[first : first + n_words]
     names = tuple(Token(first + i, 0, text[a:b], text[a:b], a, b, False) for i, (a, b) in enumerate(spans))
-    return tuple(
-        Tile(
-            tile.side,
-            names,
-            names,
-            *word_map(tile.weights, tile.allowed, belongs - first, n_words),
-            np.array(
-                [tile.sink[belongs == word].mean() if word in belongs else 0 for word in range(first, both[-1] + 1)]
-            ),
-        )
-        for tile, belongs in zip((a, b), words, strict=True)
-    )
+    return tuple(_word_tile(tile, names, belongs - first) for tile, belongs in zip((a, b), words, strict=True))
+
+
+def _word_tile(tile: Tile, names: tuple[Token, ...], word: NDArray[np.int64]) -> Tile:
+    """Return a tile as a map of words, `word` the one of each token."""
+    sink = [tile.sink[word == place].mean() if place in word else 0 for place in range(len(names))]
+    maps = word_map(tile.weights, tile.allowed, word, len(names))
+    return Tile(tile.side, names, names, *maps, np.array(sink))
 
 
 def _to_no_word(a: Tile, b: Tile) -> str:

@@ -21,6 +21,7 @@ TELLING = {("smollm2", 13, 8): (9, 3)}  # another head to begin with; elsewhere 
 OWN_HEADS = {"smollm2": (13, 8), "minilm": (3, 1)}  # of another model; elsewhere the middle layer's first
 FILLED_IN = "compare-filled-in"  # A's model and B's head as it was when the visitor hadn't chosen one
 WITHOUT = "Heads off and forbidden looks belong to A's model, so B runs without them."
+DROPPED = "Forbidden looks name tokens of A's text, so B runs without them."
 
 Offer = tuple[str, Switches, dict[str, object]]
 """A switch's name, what the picture shows, and what the sidebar is set to."""
@@ -33,8 +34,8 @@ def another_head(visit: Visit) -> tuple[Side, Side]:
     _forget_default(visit)
     chosen = st.session_state
     is_free = chosen.b_layer is None and chosen.b_head is None
-    _head_boxes(visit.after, visit.part, TELLING.get(own, (visit.layer, (visit.head + 1) % heads)))
-    head = visit.after.head(chosen.b_layer, chosen.b_head, part=visit.part, switches=visit.picture)
+    place = _head_boxes(visit.after, visit.part, TELLING.get(own, (visit.layer, (visit.head + 1) % heads)))
+    head = visit.after.head(*place, part=visit.part, switches=visit.picture)
     if is_free:
         chosen[FILLED_IN] = (visit.choice.name, head.layer, head.head)
     return Side("A", visit.name, visit.head_after), Side("B", head.name, head)
@@ -54,23 +55,25 @@ def another_text(visit: Visit) -> tuple[Side, Side] | None:
         placeholder="The same sentence with another word in it",
     )
     text = str(st.session_state.b_text or "")
-    if not text.strip() or text == visit.text:
-        st.info(
-            "Type a text to compare with the one above, or take a pair."
-            if text != visit.text
-            else "Both texts are the same: change a word of B's."
-        )
-        return None
-    if len(text) > MOST_TEXT:
+    if text == visit.text:
+        st.info("Both texts are the same: change a word of B's.")
+    elif not text.strip():
+        st.info("Type a text to compare with the one above, or take a pair.")
+    elif len(text) > MOST_TEXT:
         raise ValueError(
             f"B's text may have {MOST_TEXT:,} characters, so that a link can carry it; it has {len(text):,}"
         )
+    else:
+        return _two_texts(visit, text)
+    return None
+
+
+def _two_texts(visit: Visit, text: str) -> tuple[Side, Side]:
     switches = replace(visit.switches, forbid=frozenset())
     trace = _read(visit.choice, text, switches if visit.in_pass else Switches())
-    dropped = "Forbidden looks name tokens of A's text, so B runs without them."
     one, other = _excerpts(visit.text, text)
     head = trace.head(visit.layer, visit.head, part=visit.part, switches=None if visit.in_pass else switches)
-    notes = (*_cut_note(trace), *([dropped] if visit.switches.forbid else []))
+    notes = (*_cut_note(trace), *([DROPPED] if visit.switches.forbid else []))
     return Side("A", one, visit.head_after), Side("B", other, head, notes)
 
 
@@ -80,10 +83,27 @@ def another_model(visit: Visit) -> tuple[Side, Side]:
     Raises:
         ValueError: the model can't be loaded, or can't run the text or the switches.
     """
+    name = _model_box(visit.choice.name)
+    switches = replace(visit.switches, ablate=frozenset(), forbid=frozenset())
+    try:
+        choice = replace(visit.choice, name=name, revision=None)
+        trace = _read(choice, visit.text, switches if visit.in_pass else Switches())
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    part = trace.parts[0]
+    layers = trace.layers_of(part)
+    place = _head_boxes(trace, part, OWN_HEADS.get(name, (layers[len(layers) // 2], 0)))
+    head = trace.head(*place, part=part, switches=None if visit.in_pass else switches)
+    notes = (*_cut_note(trace), *([WITHOUT] if switches != visit.switches else []))
+    return _by_model(visit.head_after, "A"), replace(_by_model(head, "B"), notes=notes)
+
+
+def _model_box(own: str) -> str:
+    """Show a picker for B's model, and return its name."""
     chosen = st.session_state
     if not str(chosen.b_model or "").strip():
-        chosen.b_model = "minilm" if visit.choice.name != "minilm" else "smollm2"
-    titles = {name: entry.title for name, entry in CATALOGUE.items() if name != visit.choice.name}
+        chosen.b_model = "minilm" if own != "minilm" else "smollm2"
+    titles = {name: entry.title for name, entry in CATALOGUE.items() if name != own}
     titles.setdefault(chosen.b_model, chosen.b_model)
     st.selectbox(
         "B's model",
@@ -96,18 +116,7 @@ def another_model(visit: Visit) -> tuple[Side, Side]:
         width=400,
         help="One of these, or type a Hugging Face id, a folder, or a .gguf file on this machine.",
     )
-    switches = replace(visit.switches, ablate=frozenset(), forbid=frozenset())
-    try:
-        choice = replace(visit.choice, name=chosen.b_model, revision=None)
-        trace = _read(choice, visit.text, switches if visit.in_pass else Switches())
-    except ValueError as error:
-        raise ValueError(f"{chosen.b_model}: {error}") from None
-    part = trace.parts[0]
-    layers = trace.layers_of(part)
-    _head_boxes(trace, part, OWN_HEADS.get(chosen.b_model, (layers[len(layers) // 2], 0)))
-    head = trace.head(chosen.b_layer, chosen.b_head, part=part, switches=None if visit.in_pass else switches)
-    notes = (*_cut_note(trace), *([WITHOUT] if switches != visit.switches else []))
-    return _by_model(visit.head_after, "A"), replace(_by_model(head, "B"), notes=notes)
+    return str(chosen.b_model)
 
 
 def other_switches(visit: Visit) -> tuple[Side, Side]:
@@ -178,30 +187,35 @@ def _cut_note(trace: Trace) -> tuple[str, ...]:
     return (sentence,) if trace.n_cut else ()
 
 
-def _head_boxes(trace: Trace, part: str, default: tuple[int, int]) -> None:
-    """Show boxes for B's layer and head, filled with the default, and kept inside what the model has."""
+def _head_boxes(trace: Trace, part: str, default: tuple[int, int]) -> tuple[int, int]:
+    """Show boxes for B's layer and head, filled with the default and kept inside what the model has; return both."""
     chosen, layers = st.session_state, trace.layers_of(part)
     wanted = (
         default[0] if chosen.b_layer is None else chosen.b_layer,
         default[1] if chosen.b_head is None else chosen.b_head,
     )
-    chosen.b_layer = min(layers, key=lambda layer: abs(layer - wanted[0]))
-    last = trace.heads(chosen.b_layer, part=part) - 1
-    chosen.b_head = min(wanted[1], last)
+    layer = min(layers, key=lambda layer: abs(layer - wanted[0]))
+    last = trace.heads(layer, part=part) - 1
+    found = chosen.b_layer, chosen.b_head = layer, min(wanted[1], last)
     with st.container(horizontal=True, key="compare-head"):
-        if layers == tuple(range(layers[0], layers[-1] + 1)):
-            ends = (layers[0], layers[-1])
-            st.number_input("B's layer", *ends, step=1, key="b_layer", persist_state="session", width=BOX)
-        else:
-            st.selectbox("B's layer", layers, key="b_layer", persist_state="session", width=BOX)
+        _layer_box(layers)
         st.number_input("B's head", 0, last, step=1, key="b_head", persist_state="session", width=BOX)
-    if (chosen.b_layer, chosen.b_head) != wanted:
+    if found != wanted:
         st.caption(
             plain(
                 f"L{wanted[0]} H{wanted[1]} isn't there in {trace.model.title} (layers {layers[0]} to {layers[-1]}, "
-                f"heads 0 to {last}), so L{chosen.b_layer} H{chosen.b_head} is shown."
+                f"heads 0 to {last}), so L{found[0]} H{found[1]} is shown."
             )
         )
+    return found
+
+
+def _layer_box(layers: tuple[int, ...]) -> None:
+    first, last = layers[0], layers[-1]
+    if layers == tuple(range(first, last + 1)):
+        st.number_input("B's layer", first, last, step=1, key="b_layer", persist_state="session", width=BOX)
+    else:
+        st.selectbox("B's layer", layers, key="b_layer", persist_state="session", width=BOX)
 
 
 def _read(choice: ModelChoice, text: str, switches: Switches) -> Trace:

@@ -1,6 +1,7 @@
 """Compare's two maps with one range of colours, the strongest keys of one row in both, and the next tokens."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -47,29 +48,30 @@ def rows(visit: Visit, chosen: int | None, sides: tuple[Tile, Tile], pair: Pair 
 def maps(sides: tuple[Tile, Tile], looking: tuple[int, int], scale: Scale, theme: str) -> None:
     """Draw both maps in the same size and the same colours."""
     highest = _highest(*sides) if scale == "without_first" else 1.0
+    look = {"scale": scale, "value_range": (0.0, highest), "theme": theme}
     columns = st.columns(2, gap="medium")
     for column, tile, row, key in zip(columns, sides, looking, ("compare-a", "compare-b"), strict=True):
         with column:
-            figure = head_map(
-                tile.weights,
-                [token.label for token in tile.queries],
-                [token.label for token in tile.keys],
-                allowed=tile.allowed,
-                scale=scale,
-                value_range=(0.0, highest),
-                query_start=tile.queries[0].index,
-                key_start=tile.keys[0].index,
-                highlight_query=tile.queries[row].index,
-                title=tile.side.title,
-                theme=theme,
-                height=HEIGHT,
-            )
-            table = partial(map_table, tile.weights, tile.allowed, tile.queries, tile.keys)
-            name = f"compare {tile.side.letter} {tile.side.words}"
-            draw(figure, key, name, table, about=tile.side.about)
-            left_out = _what_is_left_out(tile)
-            if left_out:
-                st.caption(left_out)
+            _one_map(tile, key, highlight_query=tile.queries[row].index, **look)
+
+
+def _one_map(tile: Tile, key: str, **look: Any) -> None:
+    figure = head_map(
+        tile.weights,
+        [token.label for token in tile.queries],
+        [token.label for token in tile.keys],
+        allowed=tile.allowed,
+        query_start=tile.queries[0].index,
+        key_start=tile.keys[0].index,
+        title=tile.side.title,
+        height=HEIGHT,
+        **look,
+    )
+    table = partial(map_table, tile.weights, tile.allowed, tile.queries, tile.keys)
+    draw(figure, key, f"compare {tile.side.letter} {tile.side.words}", table, about=tile.side.about)
+    left_out = _what_is_left_out(tile)
+    if left_out:
+        st.caption(left_out)
 
 
 def strongest(a: Tile, b: Tile, looking: tuple[int, int]) -> None:

@@ -10,9 +10,8 @@ from attnviz.app.components.cell_picker.cell_picker import cell_picker
 from attnviz.app.explore.find.results import (
     N_LISTED,
     SIDES,
-    Bar,
-    Listed,
     head_list,
+    one_bar_each,
     shown_facts,
     shown_key,
     shown_trace,
@@ -176,7 +175,7 @@ def _found(visit: Visit, trace: Trace) -> None:
         )
     rows = strongest(scores, trace.layers_of(visit.part), N_LISTED)
     if rows:
-        head_list(visit, ["on drawn cells"], [Listed(*row[:2], (Bar(f"{row[2]:.2f}", row[2]),)) for row in rows])
+        head_list(visit, ["on drawn cells"], one_bar_each(rows))
 
 
 def _say_impossible(n: int) -> None:

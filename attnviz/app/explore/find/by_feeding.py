@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from attnviz.app.explore.find.results import SIDES, Bar, Listed, head_list, with_progress
+from attnviz.app.explore.find.results import SIDES, head_list, one_bar_each, with_progress
 from attnviz.app.shell import cache, controls
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit, ask_whole_page, choose_head
@@ -45,14 +45,17 @@ def fed_by_this(visit: Visit) -> None:
     st.caption(plain(_reading(visit)))
     picture, best = st.columns(SIDES, gap="medium")
     with picture:
-        figure = heads_changed(change, layers, switched=[(visit.layer, visit.head)], title="", theme=visit.theme)
-        about = dict(of_text(visit, off)) | {"values": f"weight that went to other keys when {visit.name} was off"}
-        draw(figure, "found-strip", f"heads fed {visit.info.name}", lambda: heads_table(change, layers), about=about)
+        _changes(visit, off, change)
     with best:
-        head_list(
-            visit, ["weight that moved"], [Listed(*entry[:2], (Bar(f"{entry[2]:.2f}", entry[2]),)) for entry in fed]
-        )
+        head_list(visit, ["weight that moved"], one_bar_each(fed))
     _stripe(visit, off)
+
+
+def _changes(visit: Visit, off: Trace, change: NDArray[np.float64]) -> None:
+    layers, own = visit.rest.layers_of(visit.part), (visit.layer, visit.head)
+    figure = heads_changed(change, layers, switched=[own], title="", theme=visit.theme)
+    about = dict(of_text(visit, off)) | {"values": f"weight that went to other keys when {visit.name} was off"}
+    draw(figure, "found-strip", f"heads fed {visit.info.name}", lambda: heads_table(change, layers), about=about)
 
 
 def _without(visit: Visit) -> Trace:

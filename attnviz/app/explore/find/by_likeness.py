@@ -6,9 +6,8 @@ import streamlit as st
 from attnviz.app.explore.find.results import (
     N_LISTED,
     SIDES,
-    Bar,
-    Listed,
     head_list,
+    one_bar_each,
     shown_facts,
     shown_key,
     shown_trace,
@@ -26,17 +25,9 @@ def like_this(visit: Visit) -> None:
     """Draw how like the selected head all heads are on this text, and list the most alike."""
     found = _alike(visit)
     layers = visit.after.layers_of(visit.part)
-    share = found.free[layers.index(visit.layer), visit.head]
-    if not found.n_rows:
-        st.caption("No token of this text has two others to choose from, so there is nothing to compare.")
-        return
-    if not share >= RESTS:
-        st.caption(
-            plain(
-                f"{visit.name} rests on this text: only {share:.1%} of its weight is off the first token. "
-                "Choose another head, or a text that gives it something to do, such as words that come twice."
-            )
-        )
+    reason = _why_none(visit, found, found.free[layers.index(visit.layer), visit.head])
+    if reason:
+        st.caption(plain(reason))
         return
     st.caption(plain(_reading(visit, found)))
     picture, best = st.columns(SIDES, gap="medium")
@@ -45,8 +36,18 @@ def like_this(visit: Visit) -> None:
     with best:
         own = (visit.layer, visit.head)
         others = [entry for entry in strongest(found.similarity, layers, N_LISTED + 1) if entry[:2] != own]
-        rows = [Listed(layer, head, (Bar(f"{value:.2f}", value),)) for layer, head, value in others[:N_LISTED]]
-        head_list(visit, [f"like {visit.name}"], rows)
+        head_list(visit, [f"like {visit.name}"], one_bar_each(others[:N_LISTED]))
+
+
+def _why_none(visit: Visit, found: Alike, share: float) -> str:
+    if not found.n_rows:
+        return "No token of this text has two others to choose from, so there is nothing to compare."
+    if share >= RESTS:
+        return ""
+    return (
+        f"{visit.name} rests on this text: only {share:.1%} of its weight is off the first token. "
+        "Choose another head, or a text that gives it something to do, such as words that come twice."
+    )
 
 
 def _alike(visit: Visit) -> Alike:

@@ -1,6 +1,6 @@
 """What the ways to find heads share: the trace on the screen, progress, the strip of all heads, and the list."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
@@ -85,6 +85,11 @@ def strip(visit: Visit, values: NDArray[np.float64], layers: Sequence[int], bar_
         theme=visit.theme,
     )
     draw(figure, "found-strip", f"heads found {visit.info.name}", lambda: heads_table(values, layers), about=about)
+
+
+def one_bar_each(entries: Iterable[tuple[int, int, float]]) -> list[Listed]:
+    """Return heads for a list, each with its one number."""
+    return [Listed(layer, head, (Bar(f"{value:.2f}", value),)) for layer, head, value in entries]
 
 
 def head_list(visit: Visit, titles: Sequence[str], heads: Sequence[Listed]) -> None:
