@@ -22,7 +22,7 @@ from attnviz.cli.picture import MOST_CELLS, _spans, head_figure, image
 from attnviz.core.export.head_files import head_csv, head_json, head_numbers
 from attnviz.core.heads.text_scores import score_text
 from attnviz.models.load.catalogue import CATALOGUE
-from tests.browser.conftest import find_chromium
+from tests.chromium import find_chromium
 from tests.core.made_traces import random_trace
 
 ROOT = Path(__file__).resolve().parents[1]
