@@ -22,6 +22,9 @@ SHOWS = f"""([selector, expected]) => {{
     row.length === expected[i].length && row.every((value, j) => close(value, expected[i][j])));
 }}"""
 GO = """(address) => {
+  let focused = document.activeElement;
+  while (focused?.shadowRoot?.activeElement) focused = focused.shadowRoot.activeElement;
+  focused?.blur();
   const mark = `${address.includes("?") ? "&" : "?"}visit=${Math.round(1000 * performance.now())}`;
   history.pushState({}, "", `/${address}${mark}`);
   dispatchEvent(new PopStateEvent("popstate", { state: {} }));
@@ -64,7 +67,8 @@ def open_app(page: Page, address: str) -> None:
 def go(page: Page, address: str, chart: str = "") -> None:
     """Bring the open app to another page or address without a reload, and wait until it shows that.
 
-    A name that means nothing makes the address differ from all before; the script takes it out again when it ends.
+    Nothing has the focus then. A name that means nothing makes the address differ from all before; the script takes it
+    out again when it ends.
 
     Args:
         page: a tab with the app.

@@ -36,33 +36,24 @@ def tile_centre(heads: Locator, layer: int, head: int, n_heads: int = 9, n_layer
     return {"x": (head + 0.5) * (size + 4) - 2, "y": (layer + 0.5) * (size + 4) - 2}
 
 
-def test_the_picture_is_in_the_pages_colours_and_follows_a_change_of_theme(board: Page, frames: list[int]) -> None:
+def test_weights_masked_cells_and_the_page_look_different_and_follow_a_change_of_theme(
+    board: Page, frames: list[int]
+) -> None:
     heads = open_heads(board)
     size = heads.locator(".outline").bounding_box()["width"]
     canvas = heads.locator("canvas")
-    corner = [size * 0.9, size * 0.1]  # later keys of early queries: masked
-    assert canvas.evaluate(PIXEL, corner)[:3] == rgb(theme_of("light").masked)
-    expect(board.get_by_text("theme light")).to_be_visible()
     frames.clear()
-    board.emulate_media(color_scheme="dark")
-    expect(board.get_by_text("theme dark")).to_be_visible()  # Python was told
-    assert canvas.evaluate(PIXEL, corner)[:3] == rgb(theme_of("dark").masked)
-    assert max(frames) < 2_000  # and did not send the picture again
-    board.emulate_media(color_scheme="light")
-    expect(board.get_by_text("theme light")).to_be_visible()
-
-
-def test_weights_masked_cells_and_the_page_look_different(board: Page) -> None:
     for scheme in ("light", "dark"):
         board.emulate_media(color_scheme=scheme)
-        heads = open_heads(board)
-        size = heads.locator(".outline").bounding_box()["width"]
-        canvas = heads.locator("canvas")
-        looks = [canvas.evaluate(PIXEL, spot) for spot in ([size * 0.9, size * 0.1], [size * 0.15, size * 0.85])]
+        expect(board.get_by_text(f"theme {scheme}")).to_be_visible()  # Python was told
+        corner, diagonal = [size * 0.9, size * 0.1], [size * 0.15, size * 0.85]
+        looks = [canvas.evaluate(PIXEL, spot) for spot in (corner, diagonal)]
+        assert looks[0][:3] == rgb(theme_of(scheme).masked)  # later keys of early queries
         gap = canvas.evaluate(PIXEL, [size + 2, size / 2])
         assert gap[3] == 0  # the page shows through
         looks.append([*rgb(theme_of(scheme).page), 255])
         assert min(np.abs(np.subtract(a, b)).max() for a, b in zip(looks, looks[1:] + looks[:1], strict=True)) >= 8
+    assert max(frames) < 2_000  # and did not send the picture again
 
 
 def test_the_first_picture_is_small_and_a_click_sends_next_to_nothing(board_of_all: Board) -> None:
@@ -78,8 +69,11 @@ def test_the_first_picture_is_small_and_a_click_sends_next_to_nothing(board_of_a
     assert fresh.errors == []
 
 
-def test_the_outline_moves_before_the_server_answers(board: Page) -> None:
+def test_the_outline_is_in_sight_moves_at_once_and_where_python_says(board: Page, frames: list[int]) -> None:
     heads = open_heads(board)
+    outline, scroller = (heads.locator(name).bounding_box() for name in (".outline", ".scroller"))
+    assert scroller["y"] + 20 <= outline["y"]
+    assert outline["y"] + outline["height"] <= scroller["y"] + scroller["height"]
     moved = heads.evaluate(  # one task in the browser: no message can come in between
         """(heads) => {
           const field = heads.querySelector(".field");
@@ -89,18 +83,26 @@ def test_the_outline_moves_before_the_server_answers(board: Page) -> None:
         }"""
     )
     assert moved == "L0 H0"
+    expect(board.get_by_text("boxes (0, 0)")).to_be_visible()
+    heads.locator(".field").click(position=tile_centre(heads, 9, 2))
+    expect(board.get_by_text("boxes (9, 2)")).to_be_visible()
+    rest(board)
+    frames.clear()
+    board.get_by_label("Layer", exact=True).fill("20")
+    board.keyboard.press("Enter")
+    expect(heads).to_have_attribute("data-selected", "L20 H2")
+    expect(board.get_by_text("chosen (20, 2) boxes (20, 2)")).to_be_visible()
+    assert max(frames) < 2_000
 
 
-def test_the_selected_head_is_in_sight_at_first(board: Page) -> None:
+def test_the_keyboard_shows_where_it_is_and_fast_arrow_keys_arrive_as_one_absolute_choice(board: Page) -> None:
     heads = open_heads(board)
-    outline, scroller = (heads.locator(name).bounding_box() for name in (".outline", ".scroller"))
-    assert scroller["y"] + 20 <= outline["y"]
-    assert outline["y"] + outline["height"] <= scroller["y"] + scroller["height"]
-
-
-def test_fast_arrow_keys_arrive_as_one_absolute_choice(board: Page) -> None:
-    heads = open_heads(board)
-    heads.locator(".scroller").focus()
+    board.get_by_label("Head", exact=True).focus()
+    for _ in range(4):
+        board.keyboard.press("Tab")
+        if heads.locator(".scroller").evaluate("(box) => box.matches(':focus-visible')"):
+            break
+    assert heads.locator(".scroller").evaluate("(box) => getComputedStyle(box).boxShadow") != "none"
     for key in ["ArrowDown"] * 7 + ["ArrowRight"] * 2 + ["ArrowUp"]:
         board.keyboard.press(key)
     expect(heads).to_have_attribute("data-selected", "L15 H6")
@@ -111,28 +113,6 @@ def test_fast_arrow_keys_arrive_as_one_absolute_choice(board: Page) -> None:
     board.keyboard.press("Control+End")
     expect(board.get_by_text("chosen (29, 8) boxes (29, 8)")).to_be_visible()
     expect(heads.locator(".scroller")).to_have_attribute("aria-label", re.compile("All heads.*L29 H8"))
-
-
-def test_the_keyboard_shows_where_it_is(board: Page) -> None:
-    heads = open_heads(board)
-    board.get_by_label("Head", exact=True).focus()
-    for _ in range(4):
-        board.keyboard.press("Tab")
-        if heads.locator(".scroller").evaluate("(box) => box.matches(':focus-visible')"):
-            break
-    assert heads.locator(".scroller").evaluate("(box) => getComputedStyle(box).boxShadow") != "none"
-
-
-def test_python_moves_the_outline(board: Page, frames: list[int]) -> None:
-    heads = open_heads(board)
-    heads.locator(".field").click(position=tile_centre(heads, 9, 2))
-    expect(board.get_by_text("boxes (9, 2)")).to_be_visible()
-    frames.clear()
-    board.get_by_label("Layer", exact=True).fill("20")
-    board.keyboard.press("Enter")
-    expect(heads).to_have_attribute("data-selected", "L20 H2")
-    expect(board.get_by_text("chosen (20, 2) boxes (20, 2)")).to_be_visible()
-    assert max(frames) < 2_000
 
 
 def test_pointing_names_the_head_and_its_measure(board: Page) -> None:

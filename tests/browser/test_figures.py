@@ -20,6 +20,12 @@ WORDS = ["<s>", "<b>x</b>", "$x$", "·the", "·cat", "·the"]
 TITLE = "<b>L1</b> & $x$"
 WIDTHS = [1400, 420]
 TOLD = "Boolean(document.querySelector('.hoverlayer')?.textContent)"
+HOVERED = """() => new Promise((resolve) => {
+  const text = () => document.querySelector(".hoverlayer")?.textContent;
+  const look = (last, times) => (times > 3 ? resolve(last)
+    : setTimeout(() => look(text(), text() && text() === last ? times + 1 : 0), 40));
+  look("", 0);
+})"""  # the chart waits 50 ms between two answers to the pointer
 DRAW = """async ({ data, layout }) => {
   if (document.body.firstChild) Plotly.purge(document.body.firstChild);
   const chart = document.createElement("div");
@@ -69,8 +75,7 @@ def hover(page: Page, row: float, column: float, shape: tuple[int, int]) -> str:
     """Move the pointer to the middle of a cell, and return what appears."""
     x, y = place_of(page, row, column, shape)
     page.mouse.move(x, y, steps=2)
-    page.wait_for_function(TOLD, polling=20)
-    return "".join(page.locator(".hoverlayer").all_text_contents())
+    return page.evaluate(HOVERED)
 
 
 def assert_silent(page: Page, row: int, column: int, shape: tuple[int, int]) -> None:

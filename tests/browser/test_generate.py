@@ -92,7 +92,6 @@ def test_step_back_to_start_and_the_head_boxes(tab: Page, smollm2: Any) -> None:
 
 def test_arrow_keys_step_unless_something_else_takes_them(tab: Page, steps: list[Step]) -> None:
     open_page(tab)
-    tab.evaluate("document.activeElement.blur()")
     counts = []
     for key, url in (("ArrowRight", "written=1"), ("ArrowRight", "written=2"), ("ArrowLeft", "written=1")):
         tab.keyboard.press(key)
@@ -120,9 +119,10 @@ def test_play_writes_on_until_stop_while_another_visitor_steps(tab: Page, other_
     open_page(tab)
     open_page(other_tab, f"{SMALL}&text=Dogs")
     play(tab, 2)
-    press(other_tab, "step")
-    expect_step(other_tab, next(attnviz.load("untrained").generate("Dogs")))
+    widget(other_tab, "write-step").get_by_role("button").click()
     n = stop(tab)
+    expect_step(other_tab, next(attnviz.load("untrained").generate("Dogs")))
+    rest(other_tab)
     assert 2 <= n < MOST
     *_, last = attnviz.load("untrained").generate(TEXT, n)
     expect_step(tab, last)

@@ -52,14 +52,39 @@ def geometry(arcs: Locator) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     return np.array(seen["words"]), {arc["word"]: np.array(arc["points"]) for arc in seen["arcs"]}
 
 
-def test_the_sentence_reads_as_it_was_typed(board: Page) -> None:
+def test_the_sentence_reads_as_it_was_typed_and_words_say_what_they_are(board: Page) -> None:
     arcs = open_arcs(board)
     assert arcs.locator(".text").inner_text() == ANIMAL
     assert arcs.get_by_role("button").count() == 12
     left, _, right, _ = geometry(arcs)[0].T
     assert abs(left[11] - right[10]) < 1 < left[10] - right[9]  # "tired." but "too tired"
-    long = open_arcs(board, "text=long")
-    assert "of the march.\nThe peaceful demonstrators, who" in long.locator(".text").inner_text()
+    expect(word(arcs, 8)).to_have_attribute("title", "may not be seen from here")
+    expect(word(arcs, 8)).to_have_attribute("aria-label", "was, may not be seen from here")
+    expect(word(arcs, 6)).to_have_attribute("title", "")
+    colours = [word(arcs, index).evaluate("(word) => getComputedStyle(word).color") for index in (6, 8)]
+    assert colours[0] != colours[1]
+    assert arcs.locator(".badge").all_inner_texts() == ["1", "2"]
+    assert re.match(r"1\s*0\.\d\d\s*✓", arcs.locator(".number.of-candidate").first.inner_text())
+    assert arcs.locator(".check").count() == 1
+    right_answer = re.compile(r"^animal, candidate 1, the right answer, weight 0")
+    expect(word(arcs, 1)).to_have_attribute("aria-label", right_answer)
+    assert arcs.locator(".underline").count() == 2
+    for theme in ("light", "dark"):
+        board.emulate_media(color_scheme=theme)
+        for index, colour in zip((1, 5), candidate_colours(theme), strict=False):
+            arc = arcs.locator(f".arc[data-word='{index}']")
+            stroke = "rgb({}, {}, {})".format(*(round(255 * part) for part in hex_to_rgb([colour])[0]))
+            expect(arc).to_have_css("stroke", stroke)
+
+
+def test_words_side_by_side_are_one_candidate_and_a_line_break_is_kept(board: Page) -> None:
+    arcs = open_arcs(board, "text=long")
+    assert "of the march.\nThe peaceful demonstrators, who" in arcs.locator(".text").inner_text()
+    assert arcs.locator(".badge").all_inner_texts() == ["1", "2", "3"]
+    boxes, _ = geometry(arcs)
+    line = arcs.locator(".underline").first.bounding_box()
+    assert line["x"] < boxes[1, 0] and line["x"] + line["width"] > boxes[2, 2]
+    assert word(arcs, 2).get_attribute("aria-label").startswith("councilmen, candidate 1 (city councilmen), ")
 
 
 def test_arcs_are_as_wide_as_the_weights_and_reach_their_words(board: Page) -> None:
@@ -77,13 +102,26 @@ def test_arcs_are_as_wide_as_the_weights_and_reach_their_words(board: Page) -> N
     shown = arcs.locator(".number").all_inner_texts()
     numbers = [float(re.search(r"0\.\d\d", text)[0]) for text in shown]
     assert numbers == pytest.approx([weight for weight in weights.values() if weight >= 0.01], abs=0.006)
+    board.set_viewport_size({"width": 420, "height": 900})  # the arcs follow
+    rest(board)
+    boxes, paths = geometry(arcs)
+    assert len(set(boxes[:, 1].round())) > 1
+    for index, points in paths.items():
+        np.testing.assert_allclose(points[-1, 0], boxes[index, [0, 2]].mean(), atol=6)
+    assert word(arcs, 0).evaluate("(word) => parseFloat(getComputedStyle(word).fontSize)") == 20
 
 
-@pytest.mark.parametrize("width", [1280, 420])
 @pytest.mark.parametrize("text", ["long", "german", "seen", "arabic"])
-def test_no_arc_crosses_a_word_and_no_number_another(board: Page, text: str, width: int) -> None:
-    board.set_viewport_size({"width": width, "height": 900})
+def test_no_arc_crosses_a_word_and_no_number_another(board: Page, text: str) -> None:
     arcs = open_arcs(board, f"text={text}")
+    for width in (1280, 420):
+        board.set_viewport_size({"width": width, "height": 900})
+        rest(board)
+        assert_nothing_crosses(arcs)
+        assert board.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def assert_nothing_crosses(arcs: Locator) -> None:
     boxes, paths = geometry(arcs)
     left, top, right, bottom = (boxes + [0, 6, 0, -6]).T
     for points in paths.values():
@@ -95,52 +133,6 @@ def test_no_arc_crosses_a_word_and_no_number_another(board: Page, text: str, wid
     for place, (x0, y0, x1, y1) in enumerate(places):
         for a, b, c, d in [*places[:place], *boxes.tolist()]:
             assert x1 <= a or c <= x0 or y1 <= b + 1 or d - 1 <= y0
-    assert board.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_arcs_follow_when_the_page_gets_narrow(board: Page) -> None:
-    arcs = open_arcs(board)
-    board.set_viewport_size({"width": 420, "height": 900})
-    rest(board)
-    boxes, paths = geometry(arcs)
-    assert len(set(boxes[:, 1].round())) > 1
-    for index, points in paths.items():
-        np.testing.assert_allclose(points[-1, 0], boxes[index, [0, 2]].mean(), atol=6)
-    assert word(arcs, 0).evaluate("(word) => parseFloat(getComputedStyle(word).fontSize)") == 20
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_candidates_have_their_colours_numbers_and_check(board: Page, theme: str) -> None:
-    board.emulate_media(color_scheme=theme)
-    arcs = open_arcs(board)
-    for index, colour in zip((1, 5), candidate_colours(theme), strict=False):
-        stroke = arcs.locator(f".arc[data-word='{index}']").evaluate("(arc) => getComputedStyle(arc).stroke")
-        np.testing.assert_allclose([int(part) for part in re.findall(r"\d+", stroke)], 255 * hex_to_rgb([colour])[0])
-    assert arcs.locator(".badge").all_inner_texts() == ["1", "2"]
-    assert re.match(r"1\s*0\.\d\d\s*✓", arcs.locator(".number.of-candidate").first.inner_text())
-    assert arcs.locator(".check").count() == 1
-    expect(word(arcs, 1)).to_have_attribute(
-        "aria-label", re.compile(r"^animal, candidate 1, the right answer, weight 0")
-    )
-    assert arcs.locator(".underline").count() == 2
-
-
-def test_words_side_by_side_are_one_candidate(board: Page) -> None:
-    arcs = open_arcs(board, "text=long")
-    assert arcs.locator(".badge").all_inner_texts() == ["1", "2", "3"]
-    boxes, _ = geometry(arcs)
-    line = arcs.locator(".underline").first.bounding_box()
-    assert line["x"] < boxes[1, 0] and line["x"] + line["width"] > boxes[2, 2]
-    assert word(arcs, 2).get_attribute("aria-label").startswith("councilmen, candidate 1 (city councilmen), ")
-
-
-def test_words_that_may_not_be_seen_are_faint_and_say_so(board: Page) -> None:
-    arcs = open_arcs(board)
-    expect(word(arcs, 8)).to_have_attribute("title", "may not be seen from here")
-    expect(word(arcs, 8)).to_have_attribute("aria-label", "was, may not be seen from here")
-    expect(word(arcs, 6)).to_have_attribute("title", "")
-    colours = [word(arcs, index).evaluate("(word) => getComputedStyle(word).color") for index in (6, 8)]
-    assert colours[0] != colours[1]
 
 
 def test_each_click_is_told_once_the_same_word_twice(board: Page) -> None:
