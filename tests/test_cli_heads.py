@@ -18,10 +18,12 @@ from typer.testing import CliRunner
 
 import attnviz
 from attnviz.cli import app
+from attnviz.cli.head_picture import head_figure, image
 from attnviz.core.export.head_files import head_csv, head_json, head_numbers
+from attnviz.core.heads.scored_text import score_text
 from attnviz.core.maps.choice import MOST_CELLS
 from attnviz.models.load.catalogue import CATALOGUE
-from tests.browser.conftest import find_chromium
+from tests.chromium import find_chromium
 from tests.core.made_traces import random_trace
 
 ROOT = Path(__file__).resolve().parents[1]

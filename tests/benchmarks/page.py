@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.benchmarks.timing import ROOT
 from tests.benchmarks.tracing import SENTENCE
-from tests.browser.conftest import CHROMIUM_FLAGS, find_chromium
+from tests.chromium import CHROMIUM_FLAGS, find_chromium
 
 CLICKS = 15
 

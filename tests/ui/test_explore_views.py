@@ -8,6 +8,7 @@ import pytest
 
 import attnviz
 from attnviz.app.explore.map_choice import FOR_ENCODERS
+from attnviz.app.shell.fields import LANDING
 from attnviz.core.text.words import item_of_tokens, merge_words, word_items
 from attnviz.core.values.rollout import rollout
 from attnviz.core.values.value_weighted import row_shares, value_weighted
