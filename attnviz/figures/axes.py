@@ -10,7 +10,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.figures.theme import Settings, escape, shorten
+from attnviz.figures.look import Look
+from attnviz.figures.theme import Settings, escape, shorten, wrap
+
+MAX_SIDE = 256  # cells a side; more would be smaller than a pixel on most screens
+QUERY_AXIS = "query: the token that looks"
+KEY_AXIS = "key: the token it looks at"
+
+LEANING: Settings = {"autotickangles": [0, -60]}  # labels lie level or lean, as they fit
+TICKED: Settings = {"fixedrange": True, "ticks": "outside", "ticklen": 4}
 
 
 def positions(n: int, start: int = 0) -> NDArray[np.int32]:
@@ -43,6 +51,27 @@ def token_axis(labels: Sequence[str], *, start: int = 0, title: str, max_labels:
     return axis if max_labels is None else axis | {"nticks": max_labels}
 
 
+def tokens_down(labels: Sequence[str], *, start: int = 0, title: str = "") -> Settings:
+    """Return an axis with one category a token from top to bottom, for bars or cells that lie in rows."""
+    down = token_axis(labels, start=start, title=title)
+    return down | {"range": down["range"][::-1], "fixedrange": True, "ticks": ""}
+
+
+def tokens_across(labels: Sequence[str], *, start: int = 0, title: str) -> Settings:
+    """Return an axis with one category a token from left to right, for bars that stand on it."""
+    return token_axis(labels, start=start, title=title) | LEANING | {"showline": True}
+
+
+def named_axis(title: str) -> Settings:
+    """Return an axis of numbers that has a name and keeps its range."""
+    return {"title": {"text": escape(title)}, "fixedrange": True}
+
+
+def long_named_axis(title: str, look: Look) -> Settings:
+    """Return an axis of numbers whose name is broken into lines that a phone shows."""
+    return {"title": {"text": wrap(title, look.label_size, width=300)}, "fixedrange": True}
+
+
 def is_shortened(label: str) -> bool:
     """Return whether an axis prints only a part of a label.
 
@@ -57,6 +86,6 @@ def square_cells(horizontal: Settings, vertical: Settings) -> Settings:
     frame = {"constrain": "domain", "showline": True, "mirror": True}
     down = list(reversed(vertical["range"]))
     return {
-        "xaxis": horizontal | frame | {"constraintoward": "left", "autotickangles": [0, -60], "side": "bottom"},
+        "xaxis": horizontal | frame | LEANING | {"constraintoward": "left", "side": "bottom"},
         "yaxis": vertical | frame | {"constraintoward": "top", "scaleanchor": "x", "range": down},
     }

@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
-from attnviz.figures.heatmap import MAX_SIDE
-from attnviz.figures.theme import Settings, Theme, candidate_colours, escape, finish, shorten, theme_of
+from attnviz.figures.axes import MAX_SIDE, named_axis
+from attnviz.figures.fills import BESIDE, hatched
+from attnviz.figures.look import Look, LookOptions, Words, finish
+from attnviz.figures.theme import Settings, Theme, candidate_colours, escape, shorten
 
 Named = Sequence[tuple[str, ArrayLike]]  # (who says, what is given to each candidate)
 
@@ -32,15 +35,7 @@ class _Bar:
 
 
 def candidate_bars(
-    rows: Named,
-    names: Sequence[str],
-    *,
-    answer: int | None = None,
-    rules: Named = (),
-    title: str = "",
-    theme: str = "light",
-    label_size: int = 13,
-    height: int | None = None,
+    rows: Named, names: Sequence[str], *, answer: int | None = None, rules: Named = (), **options: Unpack[LookOptions]
 ) -> go.Figure:
     """Draw what some heads give to each candidate, the largest on top, and what rules that look at nothing would say.
 
@@ -49,10 +44,7 @@ def candidate_bars(
         names: text of each candidate; may repeat.
         answer: the candidate that the pronoun means; its bars carry a check mark. None: no bar does.
         rules: (name, shares) of each rule, in the same form; their bars are hatched.
-        title: plain text.
-        theme: "light" or "dark".
-        label_size: height of the labels in px, at least 12.
-        height: of the whole figure in px; None: as high as the bars need.
+        **options: as `LookOptions` says; the figure is as high as the bars need.
 
     Returns:
         A figure whose `layout.meta` holds "alt", "how_to_read" and "notes".
@@ -61,33 +53,18 @@ def candidate_bars(
         ValueError: there is nothing to draw, an answer that is no candidate, lengths that don't agree, or a weight that
             is not from 0 to 1.
     """
+    look = Look.of("candidate_bars", options)
     _check(rows, rules, names, answer)
-    look = theme_of(theme)
     bars, headers, end = _placed(rows, rules, names, answer)
-    groups = [[bar for bar in bars if bar.is_rule is hatched] for hatched in (False, True)]
-    figure = go.Figure([_trace(group, look) for group in groups if group])
-    layout: Settings = {
-        "bargap": 0,
-        "showlegend": False,
-        "xaxis": {"title": {"text": "weight"}, "range": [0, _end_of_axis(bars, label_size)], "fixedrange": True}
-        | {"tickvals": [0, 0.25, 0.5, 0.75, 1], "ticktext": ["0", "0.25", "0.5", "0.75", "1"], "showgrid": True},
-        "yaxis": {"range": [end, 0], "fixedrange": True, "showticklabels": False, "ticks": "", "zeroline": False},
-        "annotations": [_header(name, y, label_size) for name, y in headers],
-        "shapes": [_divider(headers[len(rows)][1], look)] if rows and rules else [],
-    }
-    opening = title or "Weight on each candidate"
-    return finish(
-        figure,
-        layout,
-        theme=look,
-        title=title,
-        alt=f"{opening}: " + "; ".join(_in_words(*row, names, answer) for row in [*rows, *rules]) + ".",
-        how_to_read="Each bar is what the head named above it gives to one candidate, the largest on top"
-        + ("; hatched bars are rules that look at no weight" if rules else "")
-        + ("; ✓ marks the right answer." if answer is not None else "."),
-        label_size=label_size,
-        height=height or round(70 + (1.3 if title else 0) * label_size + 1.75 * label_size * end),
-    )
+    groups = [[bar for bar in bars if bar.is_rule is hatch] for hatch in (False, True)]
+    traces = [_trace(group, look.colours) for group in groups if group]
+    names_over = [_header(name, y, look.label_size) for name, y in headers]
+    divider = [_divider(headers[len(rows)][1], look.colours)] if rows and rules else []
+    layout = _axes(_end_of_axis(bars, look.label_size), end) | {"annotations": names_over, "shapes": divider}
+    spoken = [_in_words(*row, names, answer) for row in [*rows, *rules]]
+    words = _words(spoken, bool(rules), answer is not None, look.title)
+    height = round(70 + (1.3 if look.title else 0) * look.label_size + 1.75 * look.label_size * end)
+    return finish(traces, layout, look, words, height=height)
 
 
 def written(weight: float) -> str:
@@ -135,24 +112,24 @@ def _label(candidate: int, names: Sequence[str], weight: float, answer: int | No
     return f"{mark(candidate)} {escape(names[candidate])} {escape(written(weight))}{right}"
 
 
-def _trace(bars: list[_Bar], look: Theme) -> go.Bar:
-    colours = candidate_colours(look.name)
+def _trace(bars: list[_Bar], theme: Theme) -> go.Bar:
+    colours = candidate_colours(theme.name)
     fills = [colours[bar.candidate % len(colours)] for bar in bars]
-    hatch = {"shape": "/", "fgcolor": fills, "bgcolor": look.page, "size": 6, "solidity": 0.35}
-    return go.Bar(
-        orientation="h",
-        x=np.array([bar.weight for bar in bars], dtype=np.float32),
-        y=np.array([bar.y for bar in bars], dtype=np.float32),
-        width=0.72,
-        marker={"color": fills, "line": {"color": fills, "width": 1}} | ({"pattern": hatch} if bars[0].is_rule else {}),
-        text=[bar.label for bar in bars],
-        textposition="outside",
-        textangle=0,
-        constraintext="none",
-        cliponaxis=False,
-        hovertext=[f"{escape(bar.says)}: {bar.in_full}" for bar in bars],
-        hoverinfo="text",
-    )
+    marker = hatched(fills, theme.page)
+    if not bars[0].is_rule:
+        del marker["pattern"]
+    place: Settings = {"orientation": "h", "width": 0.72}
+    place["x"] = np.array([bar.weight for bar in bars], dtype=np.float32)
+    place["y"] = np.array([bar.y for bar in bars], dtype=np.float32)
+    hover = {"hovertext": [f"{escape(bar.says)}: {bar.in_full}" for bar in bars], "hoverinfo": "text"}
+    return go.Bar(marker=marker, text=[bar.label for bar in bars], constraintext="none", **place, **BESIDE, **hover)
+
+
+def _axes(right: float, bottom: float) -> Settings:
+    ticks = {"tickvals": [0, 0.25, 0.5, 0.75, 1], "ticktext": ["0", "0.25", "0.5", "0.75", "1"]}
+    hidden = {"fixedrange": True, "showticklabels": False, "ticks": "", "zeroline": False}
+    across = named_axis("weight") | ticks | {"range": [0, right], "showgrid": True}
+    return {"bargap": 0, "showlegend": False, "xaxis": across, "yaxis": hidden | {"range": [bottom, 0]}}
 
 
 def _end_of_axis(bars: list[_Bar], label_size: int) -> float:
@@ -166,11 +143,21 @@ def _header(name: str, y: float, label_size: int) -> Settings:
     return place | {"text": escape(name), "showarrow": False, "font": {"size": label_size, "weight": 600}}
 
 
-def _divider(y: float, look: Theme) -> Settings:
+def _divider(y: float, theme: Theme) -> Settings:
     """Return a thin line between heads and rules, over the name of the first rule."""
     y -= (HEADER + GAP) / 2
     place = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": y, "y1": y}
-    return place | {"type": "line", "layer": "below", "line": {"color": look.rule, "width": 1}}
+    return place | {"type": "line", "layer": "below", "line": {"color": theme.rule, "width": 1}}
+
+
+def _words(spoken: Sequence[str], has_rules: bool, has_answer: bool, title: str) -> Words:
+    rules = "; hatched bars are rules that look at no weight" if has_rules else ""
+    right = "; ✓ marks the right answer." if has_answer else "."
+    return Words(
+        alt=f"{title or 'Weight on each candidate'}: " + "; ".join(spoken) + ".",
+        how_to_read="Each bar is what the head named above it gives to one candidate, the largest on top"
+        f"{rules}{right}",
+    )
 
 
 def _in_words(says: str, given: ArrayLike, names: Sequence[str], answer: int | None) -> str:

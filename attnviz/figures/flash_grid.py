@@ -1,15 +1,16 @@
 """The grid of blocks that FlashAttention walks through: done, in work, left out, to come. Uses NumPy and plotly."""
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.figures.axes import positions, square_cells, token_axis
-from attnviz.figures.heatmap import MAX_SIDE
+from attnviz.figures.axes import MAX_SIDE, positions, square_cells, token_axis
+from attnviz.figures.look import Look, LookOptions, Words, finish
 from attnviz.figures.marks import Cell, frames, hatching
-from attnviz.figures.theme import Settings, Theme, escape, finish, theme_of
+from attnviz.figures.theme import Bools, Settings, Theme, escape
 
 STATES = ("to come", "done", "left out", "in work")
 SIGNS = ("", "✓", "", "●")
@@ -22,10 +23,7 @@ def flash_grid(
     *,
     query_names: Sequence[str],
     key_names: Sequence[str],
-    title: str = "",
-    theme: str = "light",
-    label_size: int = 13,
-    height: int | None = None,
+    **options: Unpack[LookOptions],
 ) -> go.Figure:
     """Draw the blocks of one head's attention, row after row from left to right, up to the one that is in work.
 
@@ -34,10 +32,7 @@ def flash_grid(
         now: row and column of the block that is worked on; those before it are done.
         query_names: which queries each row holds.
         key_names: which keys each column holds.
-        title: plain text.
-        theme: "light" or "dark".
-        label_size: height of the labels in px, at least 12.
-        height: of the whole figure in px; None: 420, and more for larger labels.
+        **options: as `LookOptions` says; the height is 420 and more for larger labels.
 
     Returns:
         A figure whose `layout.meta` holds "alt", "how_to_read" and "notes".
@@ -45,34 +40,16 @@ def flash_grid(
     Raises:
         ValueError: shapes don't fit, or there is no such block.
     """
+    look = Look.of("flash_grid", options)
     states = _states(np.asarray(skipped, bool), now, query_names, key_names)
-    look = theme_of(theme)
-    figure = go.Figure(_cells(states, query_names, key_names, look))
     down, across = token_axis(query_names, title="block of queries"), token_axis(key_names, title="block of keys")
-    layout: Settings = square_cells(across, down)
-    left_out = [(int(row), int(column)) for row, column in np.argwhere(states == 2)]
-    layout |= {"shapes": [frames([now], look.accent)]}
-    if left_out:
-        layout["shapes"] = [hatching(left_out, look.hatch), *layout["shapes"]]
-    counts = [int((states == state).sum()) for state in range(len(STATES))]
-    return finish(
-        figure,
-        layout,
-        theme=look,
-        title=title,
-        alt=f"{title + ': ' if title else ''}a grid of {states.shape[0]} by {states.shape[1]} blocks. In work: queries "
-        f"{query_names[now[0]]}, keys {key_names[now[1]]}. Done: "
-        f"{counts[1]}, left out: {counts[2]}, to come: {counts[0]}.",
-        how_to_read="Each cell is a block of queries (row) and keys (column): ● in work, ✓ done, hatched ones are "
-        "left out because the mask forbids them.",
-        label_size=label_size,
-        height=height or 330 + 7 * label_size,
-    )
+    layout = square_cells(across, down) | {"shapes": _marks(states, now, look.colours)}
+    words = _words(states, f"queries {query_names[now[0]]}, keys {key_names[now[1]]}", look)
+    cells = _cells(states, query_names, key_names, look.colours)
+    return finish([cells], layout, look, words, height=330 + 7 * look.label_size)
 
 
-def _states(
-    skipped: NDArray[np.bool_], now: Cell, query_names: Sequence[str], key_names: Sequence[str]
-) -> NDArray[np.int8]:
+def _states(skipped: Bools, now: Cell, query_names: Sequence[str], key_names: Sequence[str]) -> NDArray[np.int8]:
     """Return (rows, columns): 0 to come, 1 done, 2 left out, 3 in work."""
     shape = (len(query_names), len(key_names))
     if skipped.shape != shape or not 1 <= min(shape) <= max(shape) <= MAX_SIDE:
@@ -86,9 +63,26 @@ def _states(
     return states
 
 
-def _cells(states: NDArray[np.int8], query_names: Sequence[str], key_names: Sequence[str], look: Theme) -> go.Heatmap:
-    colours = (look.page, look.measure[len(look.measure) // 4], look.masked, look.measure[len(look.measure) // 2])
+def _marks(states: NDArray[np.int8], now: Cell, theme: Theme) -> list[Settings]:
+    left_out = [(int(row), int(column)) for row, column in np.argwhere(states == 2)]
+    over = [hatching(left_out, theme.hatch)] if left_out else []
+    return [*over, frames([now], theme.accent)]
+
+
+def _cells(states: NDArray[np.int8], query_names: Sequence[str], key_names: Sequence[str], theme: Theme) -> go.Heatmap:
+    colours = (theme.page, theme.measure[len(theme.measure) // 4], theme.masked, theme.measure[len(theme.measure) // 2])
     steps = [[(i + end) / len(STATES), colour] for i, colour in enumerate(colours) for end in (0, 1)]
+    signs: Settings = {}
+    if max(states.shape) <= MOST_SIGNS:
+        signs = {"text": [[SIGNS[state] for state in line] for line in states], "texttemplate": "%{text}"}
+    place: Settings = {"x": positions(states.shape[1]), "y": positions(states.shape[0]), "xgap": 2, "ygap": 2}
+    scale: Settings = {"zmin": -0.5, "zmax": len(STATES) - 0.5, "colorscale": steps, "showscale": False}
+    return go.Heatmap(z=states, **place, **scale, **_hover(states, query_names, key_names), **signs)
+
+
+def _hover(states: NDArray[np.int8], query_names: Sequence[str], key_names: Sequence[str]) -> Settings:
+    if states.size > MOST_SIGNS**2:
+        return {"hoverinfo": "skip"}
     texts = [
         [
             f"queries {escape(row)}, keys {escape(column)}: {STATES[state]}"
@@ -96,23 +90,15 @@ def _cells(states: NDArray[np.int8], query_names: Sequence[str], key_names: Sequ
         ]
         for row, line in zip(query_names, states, strict=True)
     ]
-    signs: Settings = {}
-    if max(states.shape) <= MOST_SIGNS:
-        signs = {"text": [[SIGNS[state] for state in line] for line in states], "texttemplate": "%{text}"}
-    if states.size > MOST_SIGNS**2:
-        texts = None
-    return go.Heatmap(
-        x=positions(states.shape[1]),
-        y=positions(states.shape[0]),
-        z=states,
-        zmin=-0.5,
-        zmax=len(STATES) - 0.5,
-        colorscale=steps,
-        showscale=False,
-        xgap=2,
-        ygap=2,
-        hovertext=texts,
-        hoverinfo="skip" if texts is None else None,
-        hovertemplate=None if texts is None else "%{hovertext}<extra></extra>",
-        **signs,
+    return {"hovertext": texts, "hovertemplate": "%{hovertext}<extra></extra>"}
+
+
+def _words(states: NDArray[np.int8], in_work: str, look: Look) -> Words:
+    n_down, n_across = states.shape
+    to_come, done, left_out = (int((states == state).sum()) for state in range(3))
+    return Words(
+        alt=f"{look.opening}a grid of {n_down} by {n_across} blocks. In work: {in_work}. Done: "
+        f"{done}, left out: {left_out}, to come: {to_come}.",
+        how_to_read="Each cell is a block of queries (row) and keys (column): ● in work, ✓ done, hatched ones are "
+        "left out because the mask forbids them.",
     )

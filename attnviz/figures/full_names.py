@@ -8,12 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
 from attnviz.figures.axes import is_shortened
-from attnviz.figures.theme import Settings, escape
-
-__all__ = ["named_in_full", "unseen_names"]
+from attnviz.figures.theme import Floats, Settings, escape
 
 # The place is given as y0 or x0, counted in categories: plotly puts an array of one category at the first of the axis.
 UNSEEN: Settings = {"opacity": 0, "showscale": False, "colorscale": [[0, "#000"], [1, "#000"]], "hoverongaps": False}
@@ -39,7 +36,7 @@ def named_in_full(template: str, labels: Sequence[str], axis: str) -> Settings:
 
 
 def unseen_names(
-    drawn: go.Heatmap, values: NDArray[np.float32], rows: Sequence[str] = (), columns: Sequence[str] = ()
+    drawn: go.Heatmap, values: Floats, rows: Sequence[str] = (), columns: Sequence[str] = ()
 ) -> list[go.Heatmap]:
     """Return traces to lay over a map, one for each row and each column whose token the axis shortens; none as a rule.
 
@@ -60,7 +57,7 @@ def _shortened(labels: Sequence[str]) -> list[int]:
     return [place for place, label in enumerate(labels) if is_shortened(label)]
 
 
-def _row(drawn: go.Heatmap, values: NDArray[np.float32], name: str, row: int, columns: Sequence[str]) -> go.Heatmap:
+def _row(drawn: go.Heatmap, values: Floats, name: str, row: int, columns: Sequence[str]) -> go.Heatmap:
     said = drawn.hovertemplate.replace("%{y}", "%{meta[0]}")
     texts: Settings = {}
     if columns:
@@ -69,7 +66,7 @@ def _row(drawn: go.Heatmap, values: NDArray[np.float32], name: str, row: int, co
     return go.Heatmap(meta=[escape(name)], hovertemplate=said, **place, **texts, **UNSEEN)
 
 
-def _column(drawn: go.Heatmap, values: NDArray[np.float32], name: str, column: int) -> go.Heatmap:
+def _column(drawn: go.Heatmap, values: Floats, name: str, column: int) -> go.Heatmap:
     said = drawn.hovertemplate.replace("%{x}", "%{meta[0]}")
     place = {"x0": column, "dx": 1, "y": drawn.y, "z": values[:, column : column + 1]}
     return go.Heatmap(meta=[escape(name)], hovertemplate=said, **place, **UNSEEN)

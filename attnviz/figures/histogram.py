@@ -1,35 +1,87 @@
-"""How weights and gradients are spread: bars over counts that were made in core. Uses NumPy and plotly."""
+"""How weights, gradients and scores are spread: bars over counts that were made in core. Uses NumPy and plotly."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.figures.theme import Settings, Theme, check_names, escape, finish, number, theme_of, wrap
+from attnviz.figures.axes import TICKED, long_named_axis, named_axis
+from attnviz.figures.bins import checked_edges, on_bins
+from attnviz.figures.fills import check_names, full, hatched
+from attnviz.figures.look import CLEAR, Look, LookOptions, Words, finish
+from attnviz.figures.theme import Settings, Theme, escape, number
 
 NAMES = ("with 1/√d", "without 1/√d")
 LOWEST_ON_LOG = 0.5  # a logarithmic axis of counts begins here, so that a single row is a visible bar
+Curve = tuple[str, ArrayLike, ArrayLike]  # name, where, density there
+DASHES = ("solid", "dash")
 
-_FIXED: Settings = {"fixedrange": True, "ticks": "outside", "ticklen": 4}
+
+class HistogramOptions(LookOptions, total=False):
+    """Keywords of both histograms.
+
+    Attributes:
+        unit: what was counted, in the plural, as "allowed cells"; "rows" if not given.
+        value_name: what lies along the axis.
+        names: what the legend calls before and after.
+        left_out: a sentence on what was not counted, as "The first row, always 1, is left out."
+        n_not_finite: how many values were no finite numbers and lie in no bin; named under the title.
+        log_counts: counts on a logarithmic axis; empty bins stay empty. False if not given.
+        count_range: lowest and highest count on the axis, so that two figures compare; None, the default: as needed.
+    """
+
+    unit: str
+    value_name: str
+    names: Sequence[str]
+    left_out: str
+    n_not_finite: int
+    log_counts: bool
+    count_range: tuple[float, float] | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _HistogramLook(Look):
+    """What `HistogramOptions` says, checked and whole."""
+
+    unit: str = "rows"
+    value_name: str
+    names: Sequence[str] = NAMES
+    left_out: str = ""
+    n_not_finite: int = 0
+    log_counts: bool = False
+    count_range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_names(self.names)
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """Counts (bins,) of each of one or two series, between edges (bins + 1,)."""
+
+    edges: NDArray[np.float64]
+    counts: Sequence[NDArray[np.int64]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Spread:
+    """Counts (bins,) of scores between edges (bins + 1,)."""
+
+    counts: NDArray[np.int64]
+    edges: NDArray[np.float64]
+
+    @property
+    def heights(self) -> NDArray[np.float64]:
+        """(bins,) so that the area of all bars is 1."""
+        return np.asarray(self.counts / (self.counts.sum() * np.diff(self.edges)))
 
 
 def saturation_histogram(
-    before: ArrayLike,
-    after: ArrayLike | None,
-    edges: ArrayLike,
-    *,
-    unit: str = "rows",
-    value_name: str = "largest weight of the row",
-    names: Sequence[str] = NAMES,
-    left_out: str = "",
-    n_not_finite: int = 0,
-    log_counts: bool = False,
-    count_range: tuple[float, float] | None = None,
-    title: str = "How sharp the softmax is",
-    theme: str = "light",
-    label_size: int = 13,
-    height: int | None = None,
+    before: ArrayLike, after: ArrayLike | None, edges: ArrayLike, **options: Unpack[HistogramOptions]
 ) -> go.Figure:
     """Draw how many rows (or cells) have which weight, with the factor 1/√d and without it.
 
@@ -40,17 +92,7 @@ def saturation_histogram(
         before: (bins,) counts with the factor.
         after: (bins,) counts without it; None: only `before` is drawn.
         edges: (bins + 1,) rising; bin i holds the values from edges[i] to edges[i + 1].
-        unit: what was counted, in the plural, as "rows" or "allowed cells".
-        value_name: what lies along the axis.
-        names: what the legend calls before and after.
-        left_out: a sentence on what was not counted, as "The first row, always 1, is left out."
-        n_not_finite: how many values were no finite numbers and lie in no bin; named under the title.
-        log_counts: counts on a logarithmic axis; empty bins stay empty.
-        count_range: lowest and highest count on the axis, so that two figures compare; None: as needed.
-        title: plain text.
-        theme: "light" or "dark".
-        label_size: height of the labels in px, at least 12.
-        height: of the whole figure in px; None: by the size of the labels.
+        **options: as `HistogramOptions` and `LookOptions` say; the title is "How sharp the softmax is".
 
     Returns:
         A figure whose `layout.meta` holds "alt", "how_to_read" and "notes".
@@ -58,25 +100,13 @@ def saturation_histogram(
     Raises:
         ValueError: counts and edges don't fit, edges don't rise, or a count is negative.
     """
-    return _histogram(
-        before,
-        after,
-        edges,
-        how_to_read=f"Each bar counts the {unit} whose {value_name} lies between the bar's two edges: the further "
-        "right, the sharper the softmax.",
-        unit=unit,
-        value_name=value_name,
-        names=names,
-        left_out=left_out,
-        n_not_finite=n_not_finite,
-        log_values=False,
-        log_counts=log_counts,
-        count_range=count_range,
-        title=title,
-        theme=theme,
-        label_size=label_size,
-        height=height,
+    own = {"title": "How sharp the softmax is", "value_name": "largest weight of the row"}
+    look = _HistogramLook.of("saturation_histogram", options, **own)
+    reading = (
+        f"Each bar counts the {look.unit} whose {look.value_name} lies between the bar's two edges: the further "
+        "right, the sharper the softmax."
     )
+    return _histogram(_checked(before, after, edges), look, reading)
 
 
 def gradient_histogram(
@@ -84,18 +114,8 @@ def gradient_histogram(
     after: ArrayLike | None,
     edges: ArrayLike,
     *,
-    unit: str = "rows",
-    value_name: str = "size of the softmax's gradient (Frobenius norm of its Jacobian)",
-    names: Sequence[str] = NAMES,
-    left_out: str = "",
-    n_not_finite: int = 0,
     log_values: bool = False,
-    log_counts: bool = False,
-    count_range: tuple[float, float] | None = None,
-    title: str = "How much the softmax answers to its scores",
-    theme: str = "light",
-    label_size: int = 13,
-    height: int | None = None,
+    **options: Unpack[HistogramOptions],
 ) -> go.Figure:
     """Draw how many rows have which size of gradient through the softmax, with the factor 1/√d and without it.
 
@@ -106,18 +126,9 @@ def gradient_histogram(
         before: (bins,) counts with the factor.
         after: (bins,) counts without it; None: only `before` is drawn.
         edges: (bins + 1,) rising, of the norm.
-        unit: what was counted, in the plural.
-        value_name: what lies along the axis, if it is another measure than the norm.
-        names: what the legend calls before and after.
-        left_out: a sentence on what was not counted.
-        n_not_finite: how many values were no finite numbers and lie in no bin; named under the title.
         log_values: the norm on a logarithmic axis; the first edge must then be above 0.
-        log_counts: counts on a logarithmic axis; empty bins stay empty.
-        count_range: lowest and highest count on the axis, so that two figures compare; None: as needed.
-        title: plain text.
-        theme: "light" or "dark".
-        label_size: height of the labels in px, at least 12.
-        height: of the whole figure in px; None: by the size of the labels.
+        **options: as `HistogramOptions` and `LookOptions` say; the title is "How much the softmax answers to its
+            scores".
 
     Returns:
         A figure whose `layout.meta` holds "alt", "how_to_read" and "notes".
@@ -125,162 +136,179 @@ def gradient_histogram(
     Raises:
         ValueError: counts and edges don't fit, edges don't rise, or `log_values` with an edge at or below 0.
     """
-    return _histogram(
-        before,
-        after,
-        edges,
-        how_to_read=f"Each bar counts the {unit} whose gradient has a size between the bar's two edges: at the left "
-        "end a small change of the scores changes next to nothing.",
-        unit=unit,
-        value_name=value_name,
-        names=names,
-        left_out=left_out,
-        n_not_finite=n_not_finite,
-        log_values=log_values,
-        log_counts=log_counts,
-        count_range=count_range,
-        title=title,
-        theme=theme,
-        label_size=label_size,
-        height=height,
-    )
-
-
-def _histogram(
-    before: ArrayLike,
-    after: ArrayLike | None,
-    edges: ArrayLike,
-    *,
-    how_to_read: str,
-    unit: str,
-    value_name: str,
-    names: Sequence[str],
-    left_out: str,
-    n_not_finite: int,
-    log_values: bool,
-    log_counts: bool,
-    count_range: tuple[float, float] | None,
-    title: str,
-    theme: str,
-    label_size: int,
-    height: int | None,
-) -> go.Figure:
-    check_names(names)
-    bins, counts = _checked(before, after, edges)
-    if log_values and bins[0] <= 0:
-        raise ValueError(f"on a logarithmic axis the first edge must be above 0, got {bins[0]:g}")
-    look = theme_of(theme)
-    figure = _overlaid_bars(counts, bins, names, unit, look)
-    layout = {
-        "barmode": "overlay",
-        "bargap": 0,
-        "xaxis": _value_axis(bins, value_name, label_size, log_values),
-        "yaxis": _count_axis(unit, count_range, log_counts),
+    own = {
+        "title": "How much the softmax answers to its scores",
+        "value_name": "size of the softmax's gradient (Frobenius norm of its Jacobian)",
     }
-    notes = _notes(counts, names, unit, left_out, n_not_finite)
+    look = _HistogramLook.of("gradient_histogram", options, **own)
+    counted = _checked(before, after, edges)
+    if log_values and counted.edges[0] <= 0:
+        raise ValueError(f"on a logarithmic axis the first edge must be above 0, got {counted.edges[0]:g}")
+    reading = (
+        f"Each bar counts the {look.unit} whose gradient has a size between the bar's two edges: at the left "
+        "end a small change of the scores changes next to nothing."
+    )
+    return _histogram(counted, look, reading, log_values=log_values)
+
+
+def score_histogram(
+    counts: ArrayLike,
+    edges: ArrayLike,
+    curves: Sequence[Curve] = (),
+    *,
+    unit: str = "scores",
+    value_name: str = "q·k",
+    value_range: tuple[float, float] | None = None,
+    second: bool = False,
+    **options: Unpack[LookOptions],
+) -> go.Figure:
+    """Draw how scores are spread, so that the area of all bars is 1, and densities over it as lines.
+
+    Args:
+        counts: (bins,) how many scores each bin has.
+        edges: (bins + 1,) rising.
+        curves: at most two densities, (name, where, density there); the second one is dashed.
+        unit: what was counted, in the plural.
+        value_name: what lies along the axis.
+        value_range: ends of that axis, so that two figures compare; None: the outer edges.
+        second: draw the bars in the look of what is compared with, hatched, as the other histograms do.
+        **options: as `LookOptions` says; the title is "How large the scores are".
+
+    Returns:
+        A figure whose `layout.meta` holds "alt", "how_to_read" and "notes".
+
+    Raises:
+        ValueError: counts and edges don't fit, nothing was counted, or there are more than two curves.
+    """
+    look = Look.of("score_histogram", options, title="How large the scores are")
+    spread = _checked_spread(counts, edges)
+    if len(curves) > len(DASHES):
+        raise ValueError(f"pass at most {len(DASHES)} curves, got {len(curves)}")
+    ends = value_range or (float(spread.edges[0]), float(spread.edges[-1]))
+    bars = _density_bars(spread, unit, _density_marker(look.colours, second))
+    traces = [bars, *(_density_line(*each, look.colours.text) for each in zip(curves, DASHES, strict=False))]
+    layout = {"bargap": 0, "showlegend": bool(curves)} | _density_axes(spread, value_name, ends, look)
+    words = _density_words(spread, curves, unit, value_name, look.title)
     return finish(
-        figure,
-        layout,
-        theme=look,
-        title=title,
-        alt=_alt(title, counts, bins, names, unit, value_name),
-        how_to_read=how_to_read,
-        notes=notes,
-        label_size=label_size,
-        height=height or 290 + 8 * label_size,
-        top=2 * label_size,
+        traces, layout, look, words, height=270 + 8 * look.label_size, top=2 * look.label_size if curves else 0
     )
 
 
-def _checked(
-    before: ArrayLike, after: ArrayLike | None, edges: ArrayLike
-) -> tuple[NDArray[np.float64], list[NDArray[np.int64]]]:
-    bins = np.asarray(edges, dtype=np.float64)
-    if bins.ndim != 1 or len(bins) < 2 or not np.all(np.diff(bins) > 0):
-        raise ValueError(f"edges must be at least two numbers, each above the one before, got {bins}")
+def _histogram(counted: _Counted, look: _HistogramLook, reading: str, *, log_values: bool = False) -> go.Figure:
+    axes = {"xaxis": _value_axis(counted.edges, log_values, look), "yaxis": _count_axis(look)}
+    layout = {"barmode": "overlay", "bargap": 0} | axes
+    words = Words(_alt(counted, look), reading, _notes(counted.counts, look))
+    return finish(
+        _overlaid_bars(counted, look), layout, look, words, height=290 + 8 * look.label_size, top=2 * look.label_size
+    )
+
+
+def _checked(before: ArrayLike, after: ArrayLike | None, edges: ArrayLike) -> _Counted:
+    bins = checked_edges(edges)
     counts = [np.asarray(given) for given in ((before,) if after is None else (before, after))]
     for count in counts:
         if count.shape != (len(bins) - 1,):
             raise ValueError(f"{len(bins)} edges make {len(bins) - 1} bins, got counts of shape {count.shape}")
         if np.any(count < 0) or np.any(count != np.rint(count)):
             raise ValueError(f"counts are whole numbers from 0, got {count}")
-    return bins, [count.astype(np.int64) for count in counts]
+    return _Counted(bins, [count.astype(np.int64) for count in counts])
 
 
-def _overlaid_bars(
-    counts: Sequence[NDArray[np.int64]], bins: NDArray[np.float64], names: Sequence[str], unit: str, look: Theme
-) -> go.Figure:
+def _overlaid_bars(counted: _Counted, look: _HistogramLook) -> list[go.Bar]:
     """Full bars for the first counts, hatched and outlined ones over them for the second."""
-    full = {"color": look.first, "opacity": 0.75, "line": {"width": 0}}
-    hatched = {
-        "color": "rgba(0,0,0,0)",
-        "line": {"color": look.second, "width": 2},
-        "pattern": {"shape": "/", "fgcolor": look.second, "bgcolor": "rgba(0,0,0,0)", "size": 7, "solidity": 0.25},
-    }
-    figure = go.Figure()
-    for count, name, marker in zip(counts, names, (full, hatched), strict=False):
-        filled = count > 0  # an outlined bar of height 0 would be a line along the axis
-        hover = f"%{{customdata[0]:.3~g}} to %{{customdata[1]:.3~g}}: %{{y}} {escape(unit)}, {escape(name)}"
-        figure.add_bar(
-            x=((bins[:-1] + bins[1:]) / 2)[filled].astype(np.float32),
-            width=np.diff(bins)[filled].astype(np.float32),
-            y=count[filled].astype(np.int32),
-            customdata=np.stack([bins[:-1], bins[1:]], axis=1)[filled].astype(np.float32),  # (filled bins, 2)
-            name=escape(name),
-            marker=marker,
-            showlegend=True,
-            hovertemplate=hover + "<extra></extra>",
-        )
-    return figure
+    theme, bins = look.colours, counted.edges
+    outlined = {"color": CLEAR, "line": {"color": theme.second, "width": 2}}
+    markers = (full(theme.first) | {"opacity": 0.75}, hatched(theme.second, CLEAR, size=7, solidity=0.25) | outlined)
+    between = f"%{{customdata[0]:.3~g}} to %{{customdata[1]:.3~g}}: %{{y}} {escape(look.unit)}"
+    bars = []
+    for count, name, marker in zip(counted.counts, look.names, markers, strict=False):
+        hover = f"{between}, {escape(name)}<extra></extra>"
+        place = on_bins(bins, count, bins[:-1], bins[1:]) | {"y": count[count > 0].astype(np.int32)}
+        bars.append(go.Bar(name=escape(name), marker=marker, showlegend=True, hovertemplate=hover, **place))
+    return bars
 
 
-def _value_axis(bins: NDArray[np.float64], value_name: str, label_size: int, log_values: bool) -> Settings:
-    axis = {"title": {"text": wrap(value_name, label_size, width=300)}, "showline": True, **_FIXED}
+def _value_axis(bins: NDArray[np.float64], log_values: bool, look: _HistogramLook) -> Settings:
+    axis = long_named_axis(look.value_name, look) | TICKED | {"showline": True}
     if log_values:
         decades = {"type": "log", "dtick": 1, "exponentformat": "none"}
         return axis | decades | {"range": np.log10(bins[[0, -1]]).tolist()}
     return axis | {"range": bins[[0, -1]].tolist()}
 
 
-def _count_axis(unit: str, count_range: tuple[float, float] | None, log_counts: bool) -> Settings:
-    axis = {"title": {"text": escape(f"number of {unit}")}, "showgrid": True, **_FIXED}
-    if log_counts:
+def _count_axis(look: _HistogramLook) -> Settings:
+    axis = named_axis(f"number of {look.unit}") | TICKED | {"showgrid": True}
+    if look.log_counts:
         axis |= {"type": "log", "dtick": 1, "autorangeoptions": {"include": LOWEST_ON_LOG}}
     else:
         axis |= {"rangemode": "tozero"}
-    if count_range is not None:
-        ends = np.log10(np.maximum(count_range, LOWEST_ON_LOG)) if log_counts else np.array(count_range)
-        axis["range"] = ends.tolist()
+    if look.count_range is not None:
+        ends = np.array(look.count_range)
+        axis["range"] = (np.log10(np.maximum(ends, LOWEST_ON_LOG)) if look.log_counts else ends).tolist()
     return axis
 
 
-def _notes(
-    counts: Sequence[NDArray[np.int64]], names: Sequence[str], unit: str, left_out: str, n_not_finite: int
-) -> list[str]:
-    totals = [int(count.sum()) for count in counts]
+def _notes(counts: Sequence[NDArray[np.int64]], look: _HistogramLook) -> list[str]:
+    totals = [f"{int(count.sum()):,} {look.unit}" for count in counts]
     if len(set(totals)) == 1:
-        counted = f"{totals[0]:,} {unit} counted."
+        counted = totals[0]
     else:
-        counted = (
-            ", ".join(f"{total:,} {unit} {name}" for total, name in zip(totals, names, strict=False)) + " counted."
-        )
-    notes = [f"{counted} {left_out}".strip()]
-    if n_not_finite:
-        notes.append(f"Not drawn: values that are not finite numbers, {n_not_finite:,} of them.")
+        counted = ", ".join(f"{total} {name}" for total, name in zip(totals, look.names, strict=False))
+    notes = [f"{counted} counted. {look.left_out}".strip()]
+    if look.n_not_finite:
+        notes.append(f"Not drawn: values that are not finite numbers, {look.n_not_finite:,} of them.")
     return notes
 
 
-def _alt(
-    title: str,
-    counts: Sequence[NDArray[np.int64]],
-    bins: NDArray[np.float64],
-    names: Sequence[str],
-    unit: str,
-    value_name: str,
-) -> str:
-    parts = [f"{title}: histogram of the {value_name}."]
-    for count, name in zip(counts, names, strict=False):
+def _alt(counted: _Counted, look: _HistogramLook) -> str:
+    parts = [f"{look.title}: histogram of the {look.value_name}."]
+    for count, name in zip(counted.counts, look.names, strict=False):
         fullest = int(count.argmax())
-        low, high = number(bins[fullest]), number(bins[fullest + 1])
-        parts.append(f"{name}: the fullest bin, {low} to {high}, has {count[fullest]:,} {unit}.")
+        low, high = number(counted.edges[fullest]), number(counted.edges[fullest + 1])
+        parts.append(f"{name}: the fullest bin, {low} to {high}, has {count[fullest]:,} {look.unit}.")
     return " ".join(parts)
+
+
+def _checked_spread(counts: ArrayLike, edges: ArrayLike) -> _Spread:
+    numbers = np.asarray(counts)
+    bins = checked_edges(edges)
+    if numbers.shape != (len(bins) - 1,) or np.any(numbers < 0) or not numbers.sum() > 0:
+        raise ValueError(f"expected {len(bins) - 1} counts from 0, one above 0 at least, got {numbers}")
+    return _Spread(numbers.astype(np.int64), bins)
+
+
+def _density_marker(theme: Theme, second: bool) -> Settings:
+    return hatched(theme.second, CLEAR) | {"color": CLEAR} if second else full(theme.first) | {"opacity": 0.6}
+
+
+def _density_bars(spread: _Spread, unit: str, marker: Settings) -> go.Bar:
+    bins, counts = spread.edges, spread.counts
+    between = "%{customdata[0]:.3~g} to %{customdata[1]:.3~g}"
+    hover = f"{between}: %{{customdata[2]:,d}} {escape(unit)}<extra></extra>"
+    place = on_bins(bins, counts, bins[:-1], bins[1:], counts) | {"y": spread.heights[counts > 0].astype(np.float32)}
+    return go.Bar(marker=marker, name=escape(unit), hovertemplate=hover, **place)
+
+
+def _density_line(curve: Curve, dash: str, colour: str) -> go.Scatter:
+    name, x, y = curve
+    place = {"x": np.asarray(x, np.float32), "y": np.asarray(y, np.float32)}
+    line = {"color": colour, "width": 2, "dash": dash}
+    return go.Scatter(mode="lines", name=escape(name), line=line, hoverinfo="skip", **place)
+
+
+def _density_axes(spread: _Spread, value_name: str, ends: tuple[float, float], look: Look) -> Settings:
+    across = long_named_axis(value_name, look) | TICKED | {"range": list(ends), "showline": True}
+    up = {"range": [0, 1.15 * float(spread.heights.max())], "showgrid": True, "rangemode": "tozero"}
+    return {"xaxis": across, "yaxis": named_axis("density") | up}
+
+
+def _density_words(spread: _Spread, curves: Sequence[Curve], unit: str, value_name: str, title: str) -> Words:
+    filled = np.flatnonzero(spread.counts)
+    low, high = number(spread.edges[filled[0]]), number(spread.edges[filled[-1] + 1])
+    lines = f" Lines: {', '.join(name for name, _, _ in curves)}." if curves else ""
+    return Words(
+        alt=f"{title}: histogram of {value_name}, from {low} to {high}.{lines}",
+        how_to_read=f"Each bar is as high as the share of {unit} between its two edges, divided by its width, so that "
+        "all bars together have the area 1, as the area under a density has.",
+        notes=[f"{int(spread.counts.sum()):,} {unit} counted."],
+    )

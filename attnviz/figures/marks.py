@@ -1,4 +1,4 @@
-"""Marks on the cells of a map, as layout shapes: frames, crosses, hatching. Uses plotly's shape settings.
+"""Marks on the cells of a map, as layout shapes: frames, crosses, hatching. Uses plotly's settings.
 
 Coordinates count cells from the map's upper left corner (row 0, column 0). All marks of one kind are one path, so that
 a hundred of them cost no more than one, and they grow and shrink with the cells.
@@ -31,6 +31,13 @@ def hatching(cells: Iterable[Cell], colour: str) -> Settings:
     """Return slanted lines through each cell that run on into the next."""
     slants = (-0.5, 0, 0, -0.5), (-0.5, 0.5, 0.5, -0.5), (0, 0.5, 0.5, 0)
     return _path((_line(cell, *ends) for cell in cells for ends in slants), colour, width=1)
+
+
+def upright(place: float, colour: str, dash: str) -> Settings:
+    """Return a thin line from top to bottom, at a place of the horizontal axis."""
+    line = {"color": colour, "width": 1, "dash": dash}
+    ends = {"xref": "x", "yref": "paper", "x0": place, "x1": place, "y0": 0, "y1": 1}
+    return {"type": "line", "line": line, "layer": "below"} | ends
 
 
 def _line(cell: Cell, x0: float, y0: float, x1: float, y1: float) -> str:

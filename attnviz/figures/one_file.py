@@ -9,8 +9,6 @@ import plotly.graph_objects as go
 
 from attnviz.figures.theme import on_page, theme_of
 
-__all__ = ["figure_html"]
-
 PAGE = """<!doctype html>
 <html lang="en">
 <head>

@@ -8,16 +8,19 @@ import base64
 import struct
 import zlib
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Literal, Unpack
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
-from attnviz.figures.colour import hex_to_rgb, sequential
+from attnviz.figures.colour import hex_to_rgb
+from attnviz.figures.look import Look, LookOptions, Words, finish
 from attnviz.figures.marks import Cell
-from attnviz.figures.strips import Across, head_axes, head_frames
-from attnviz.figures.theme import Settings, Theme, colour_bar, finish, theme_of
+from attnviz.figures.scales import scaled
+from attnviz.figures.strips import Across, head_axes, head_cells, head_frames
+from attnviz.figures.theme import Floats, Settings, Theme
 
 MAX_PIXELS = 5_000_000  # of all thumbnails together; more is slow to draw and finer than a screen
 MIN_SIDE = 48  # px of a thumbnail in the image, so that a browser that smooths it leaves cells sharp
@@ -33,10 +36,7 @@ def overview(
     scale: Literal["linear", "sqrt"] = "linear",
     marked: Sequence[Cell] = (),
     across: Across = "layers",
-    title: str = "All heads",
-    theme: str = "light",
-    label_size: int = 13,
-    height: int | None = None,
+    **options: Unpack[LookOptions],
 ) -> go.Figure:
     """Draw a small map of every head, all with the same colours for the same weights.
 
@@ -47,10 +47,7 @@ def overview(
         scale: how weights become colours: "linear", or "sqrt", which tells small weights apart.
         marked: (layer, head) numbers of heads to frame.
         across: what runs from left to right; "heads" suits a narrow page.
-        title: plain text.
-        theme: "light" or "dark".
-        label_size: height of the labels in px, at least 12.
-        height: of the whole figure in px; None: by the number of rows.
+        **options: as `LookOptions` says; the title is "All heads", the height follows from the number of rows.
 
     Returns:
         A figure whose `layout.meta` holds "alt", "how_to_read" and "notes". Hover texts name the heads.
@@ -58,52 +55,28 @@ def overview(
     Raises:
         ValueError: shapes don't fit, weights are not from 0 to 1, or there are more pixels than a screen can show.
     """
+    look = Look.of("overview", options, title="All heads")
     maps = _checked(thumbnails, layers)
     if scale not in ("linear", "sqrt"):
         raise ValueError(f'scale is "linear" or "sqrt", got {scale!r}')
-    look = theme_of(theme)
-    n_layers, n_heads = maps.shape[:2]
+    by_root = scale == "sqrt"
+    n_heads = maps.shape[1]
     grid = maps if across == "heads" else maps.transpose(1, 0, 2, 3)  # (down, across, side, side)
-    colours = sequential(look.weight, power=2 if scale == "sqrt" else 1)
-    bar = colour_bar("weight: share of the row", label_size, 0, 1, by_root=scale == "sqrt")
-    figure = go.Figure(_hover_cells(grid, layers, n_heads, across, colorscale=colours, colorbar=bar))
-    pixels = _pixels(grid, np.sqrt if scale == "sqrt" else np.positive)
-    layout = head_axes(layers, n_heads, across) | {
-        "images": [_image(pixels, image_palette(look), grid.shape[:2])],
-        "shapes": head_frames(marked, layers, n_heads, across, look.accent),
-    }
-    n_drawn = int(np.isfinite(maps).any(axis=(2, 3)).sum())
-    texts: Settings = {
-        "title": title,
-        "alt": f"{title}: small attention maps of {n_drawn} heads in {n_layers} layers.",
-        "how_to_read": "Each small square is the map of one head, queries down and keys across: look for diagonals, "
-        "columns and stripes, then open that head.",
-        "notes": ["Colours follow the square root of the weight, so that small weights show."]
-        if scale == "sqrt"
-        else [],
-    }
-    needed = 80 + 6 * label_size + (44 if across == "layers" else 38) * len(grid)
-    return finish(
-        figure, layout, theme=look, label_size=label_size, height=height or needed, top=4 * label_size, **texts
-    )
+    image = _image(grid, by_root, image_palette(look.colours))
+    frame = head_frames(marked, layers, n_heads, across, look.colours.accent)
+    layout = head_axes(layers, n_heads, across) | {"images": [image], "shapes": frame}
+    cells = _hover_cells(grid, head_cells(layers, n_heads, across), by_root, look)
+    height = 80 + 6 * look.label_size + (44 if across == "layers" else 38) * len(grid)
+    return finish([cells], layout, look, _words(maps, by_root, look), height=height, top=4 * look.label_size)
 
 
-def layer_overview(
-    thumbnails: ArrayLike,
-    *,
-    title: str = "All heads of a layer",
-    theme: str = "light",
-    label_size: int = 13,
-    height: int | None = None,
-) -> go.Figure:
+def layer_overview(thumbnails: ArrayLike, **options: Unpack[LookOptions]) -> go.Figure:
     """Draw a small map of every head of one layer, at most eight in a row.
 
     Args:
         thumbnails: (heads, side, side) weights as `overview` takes them.
-        title: plain text.
-        theme: "light" or "dark".
-        label_size: height of the labels in px, at least 12.
-        height: of the whole figure in px; None: by the number of rows.
+        **options: as `LookOptions` says; the title is "All heads of a layer", the height follows from the number of
+            rows.
 
     Returns:
         A figure as `overview` makes it, whose hover texts name heads by their number.
@@ -111,31 +84,49 @@ def layer_overview(
     Raises:
         ValueError: as `overview`.
     """
+    look = Look.of("layer_overview", options, title="All heads of a layer")
     maps = np.asarray(thumbnails, dtype=np.float32)
     n_heads = len(maps)
     across = min(n_heads, HEADS_A_ROW)
     n_rows = -(-n_heads // across)
-    grid = np.full((n_rows * across, *maps.shape[1:]), np.nan, dtype=np.float32)
-    grid[:n_heads] = maps
     side = max(90, min(320, 1000 // across, 560 // n_rows))  # px
-    settings: Settings = {"title": title, "theme": theme, "label_size": label_size}
-    height = height or 80 + 6 * label_size + side * n_rows
-    grid = grid.reshape(n_rows, across, *maps.shape[1:])
-    figure = overview(grid, range(n_rows), across="heads", height=height, **settings)
-    numbers = np.arange(n_rows * across).reshape(n_rows, across)
-    figure.update_traces(text=numbers, hovertemplate="head %{text}<extra></extra>")
-    ends = [(row[0], min(row[-1], n_heads - 1)) for row in numbers]
-    ticks = [f"{first} to {last}" if last > first else f"{first}" for first, last in ends]
-    figure.update_yaxes(tickvals=list(range(n_rows)), ticktext=ticks, title_text="heads")
-    figure.update_xaxes(showticklabels=False, title_text="")
+    sized = replace(look, height=look.height or 80 + 6 * look.label_size + side * n_rows)
+    figure = overview(_in_rows(maps, n_rows, across), range(n_rows), across="heads", **vars(sized))
+    _name_by_number(figure, n_heads, np.arange(n_rows * across).reshape(n_rows, across))
     figure.layout.meta |= {
-        "alt": f"{title}: small attention maps of {n_heads} heads of one layer.",
+        "alt": f"{look.title}: small attention maps of {n_heads} heads of one layer.",
         "how_to_read": "Each small square is the map of one head, queries down and keys across.",
     }
     return figure
 
 
-def _checked(thumbnails: ArrayLike, layers: Sequence[int]) -> NDArray[np.float32]:
+def _in_rows(maps: Floats, n_rows: int, across: int) -> Floats:
+    """Return (rows, across, side, side): the maps of a layer in rows, with NaN where the last row ends early."""
+    grid = np.full((n_rows * across, *maps.shape[1:]), np.nan, dtype=np.float32)
+    grid[: len(maps)] = maps
+    return grid.reshape(n_rows, across, *maps.shape[1:])
+
+
+def _name_by_number(figure: go.Figure, n_heads: int, numbers: NDArray[np.int64]) -> None:
+    """Let hover texts and the axis beside the rows name heads by their number in the layer."""
+    figure.update_traces(text=numbers, hovertemplate="head %{text}<extra></extra>")
+    ends = [(row[0], min(row[-1], n_heads - 1)) for row in numbers]
+    ticks = [f"{first} to {last}" if last > first else f"{first}" for first, last in ends]
+    figure.update_yaxes(tickvals=list(range(len(numbers))), ticktext=ticks, title_text="heads")
+    figure.update_xaxes(showticklabels=False, title_text="")
+
+
+def _words(maps: Floats, by_root: bool, look: Look) -> Words:
+    n_drawn = int(np.isfinite(maps).any(axis=(2, 3)).sum())
+    return Words(
+        alt=f"{look.title}: small attention maps of {n_drawn} heads in {len(maps)} layers.",
+        how_to_read="Each small square is the map of one head, queries down and keys across: look for diagonals, "
+        "columns and stripes, then open that head.",
+        notes=["Colours follow the square root of the weight, so that small weights show."] * by_root,
+    )
+
+
+def _checked(thumbnails: ArrayLike, layers: Sequence[int]) -> Floats:
     maps = np.asarray(thumbnails, dtype=np.float32)
     if maps.ndim != 4 or len(maps) != len(layers) or maps.size == 0:
         raise ValueError(f"thumbnails must be ({len(layers)} layers, heads, side, side), got {maps.shape}")
@@ -146,10 +137,11 @@ def _checked(thumbnails: ArrayLike, layers: Sequence[int]) -> NDArray[np.float32
     return maps
 
 
-def _pixels(grid: NDArray[np.float32], transform: np.ufunc) -> NDArray[np.uint8]:
+def _pixels(grid: Floats, by_root: bool) -> NDArray[np.uint8]:
     """Lay the thumbnails out as palette entries, with a gutter of nothing between them."""
     n_down, n_across, rows, columns = grid.shape
-    shades = np.rint((N_SHADES - 1) * transform(np.clip(np.nan_to_num(grid), 0, 1)))
+    weights = np.clip(np.nan_to_num(grid), 0, 1)
+    shades = np.rint((N_SHADES - 1) * (np.sqrt(weights) if by_root else weights))
     entries = np.where(np.isfinite(grid), shades, MASKED).astype(np.uint8)
     entries[~np.isfinite(grid).any(axis=(2, 3))] = NOTHING
     repeat = max(1, -(-MIN_SIDE // max(rows, columns)))
@@ -168,9 +160,9 @@ def image_palette(look: Theme) -> NDArray[np.uint8]:
     return np.rint(255 * np.concatenate([shades, hex_to_rgb([look.masked, look.page])])).astype(np.uint8)
 
 
-def _image(pixels: NDArray[np.uint8], palette: NDArray[np.uint8], shape: tuple[int, int]) -> Settings:
-    n_down, n_across = shape
-    source = "data:image/png;base64," + base64.b64encode(_png(pixels, palette)).decode()
+def _image(grid: Floats, by_root: bool, palette: NDArray[np.uint8]) -> Settings:
+    n_down, n_across = grid.shape[:2]
+    source = "data:image/png;base64," + base64.b64encode(_png(_pixels(grid, by_root), palette)).decode()
     place = {"xref": "x", "yref": "y", "x": -0.5, "y": -0.5, "sizex": n_across, "sizey": n_down}
     return {"source": source, "sizing": "stretch", "layer": "below"} | place
 
@@ -193,21 +185,9 @@ def _png(pixels: NDArray[np.uint8], palette: NDArray[np.uint8]) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + body
 
 
-def _hover_cells(
-    grid: NDArray[np.float32], layers: Sequence[int], n_heads: int, across: Across, **colours: Any
-) -> go.Heatmap:
+def _hover_cells(grid: Floats, cells: Settings, by_root: bool, look: Look) -> go.Heatmap:
     """Invisible cells over the thumbnails: they name the head under the pointer and carry the colour bar."""
     exists = np.where(np.isfinite(grid).any(axis=(2, 3)), 0, np.nan).astype(np.float32)
-    places = {"layers": np.array(layers, dtype=np.int16), "heads": np.arange(n_heads, dtype=np.int16)}
-    down = "heads" if across == "layers" else "layers"
-    return go.Heatmap(
-        x=places[across],
-        y=places[down],
-        z=exists,
-        zmin=0,
-        zmax=1,
-        opacity=0,
-        hoverongaps=False,
-        hovertemplate="L%{x} H%{y}<extra></extra>" if across == "layers" else "L%{y} H%{x}<extra></extra>",
-        **colours,
-    )
+    colours = look.colours.weights(by_root=by_root)
+    bar = scaled(colours, (0, 1), look, "weight: share of the row", by_root=by_root)
+    return go.Heatmap(z=exists, opacity=0, **cells, **bar)

@@ -39,7 +39,7 @@ class Palette:
     mark: str
 
 
-_ANCHORS = {
+_ANCHORS: dict[str, dict[str, tuple[str, ...]]] = {
     "viridis": {
         "light": ("#FBF9D9", "#FDE725", "#7AD151", "#22A884", "#2A788E", "#414487", "#440154"),
         "dark": ("#2A0A38", "#440154", "#414487", "#2A788E", "#22A884", "#7AD151", "#FDE725"),

@@ -1,50 +1,68 @@
 """One number for each head of a model, as a small map of layers and heads. Uses NumPy and plotly."""
 
 from collections.abc import Sequence
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, Unpack
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from attnviz.figures.axes import square_cells
-from attnviz.figures.colour import sequential
+from attnviz.figures.look import Look, LookOptions, Words, finish
 from attnviz.figures.marks import Cell, frames
-from attnviz.figures.theme import Settings, colour_bar, escape, finish, number, theme_of
+from attnviz.figures.scales import Ends, scaled
+from attnviz.figures.theme import Floats, Settings, escape, number
 
 Across = Literal["layers", "heads"]
+Kind = Literal["measure", "difference"]
+
+MOVED = (
+    "Each cell is a head: the stronger the colour, the more of its attention moved to other tokens; a head that is "
+    "switched off keeps its own map, so look to the layers after it."
+)
 
 
-def layers_by_heads(
-    values: ArrayLike,
-    layers: Sequence[int],
-    *,
-    kind: Literal["measure", "difference"] = "measure",
-    bar_title: str = "value",
-    value_range: tuple[float, float] | None = None,
-    marked: Sequence[Cell] = (),
-    across: Across = "layers",
-    how_to_read: str = "",
-    title: str = "",
-    theme: str = "light",
-    label_size: int = 13,
-    height: int | None = None,
-) -> go.Figure:
+class HeadsOptions(LookOptions, total=False):
+    """Keywords of `layers_by_heads`.
+
+    Attributes:
+        kind: "measure", the default, for numbers from 0 up; "difference" for numbers below and above 0.
+        bar_title: what the colours measure.
+        value_range: lowest and highest coloured value; None, the default: 0 to the largest, for differences as far
+            below as above.
+        marked: (layer, head) numbers of heads to frame.
+        across: what runs from left to right: "layers", the default, or "heads", which suits a narrow page.
+        how_to_read: one sentence; "", the default, says where to look.
+    """
+
+    kind: Kind
+    bar_title: str
+    value_range: tuple[float, float] | None
+    marked: Sequence[Cell]
+    across: Across
+    how_to_read: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _HeadsLook(Look):
+    """What `HeadsOptions` says, whole."""
+
+    kind: Kind = "measure"
+    bar_title: str = "value"
+    value_range: tuple[float, float] | None = None
+    marked: Sequence[Cell] = ()
+    across: Across = "layers"
+    how_to_read: str = ""
+
+
+def layers_by_heads(values: ArrayLike, layers: Sequence[int], **options: Unpack[HeadsOptions]) -> go.Figure:
     """Draw one number for each head, as a cell at its layer and its head.
 
     Args:
         values: (layers, heads); NaN where a layer has no such head: the page shows through.
         layers: number of each layer that has attention, rising, perhaps with gaps.
-        kind: "measure" for numbers from 0 up, "difference" for numbers below and above 0.
-        bar_title: what the colours measure.
-        value_range: lowest and highest coloured value; None: 0 to the largest, for differences as far below as above.
-        marked: (layer, head) numbers of heads to frame.
-        across: what runs from left to right; "heads" suits a narrow page.
-        how_to_read: one sentence; "" says where to look.
-        title: plain text.
-        theme: "light" or "dark".
-        label_size: height of the labels in px, at least 12.
-        height: of the whole figure in px; None: so that cells have about the size of a fingertip.
+        **options: as `HeadsOptions` and `LookOptions` say; by its height cells have about the size of a fingertip.
 
     Returns:
         A figure whose `layout.meta` holds "alt", "how_to_read" and "notes".
@@ -52,31 +70,7 @@ def layers_by_heads(
     Raises:
         ValueError: shapes don't fit, no value is finite, or a marked head doesn't exist.
     """
-    numbers = _checked_heads(values, layers)
-    look = theme_of(theme)
-    low, high = value_range or _default_range(numbers, kind)
-    figure = go.Figure(_cells(numbers, layers, across, number_format="+.3~g" if kind == "difference" else ".3~g"))
-    figure.update_traces(
-        zmin=low,
-        zmax=high,
-        colorscale=look.signed if kind == "difference" else sequential(look.measure),
-        colorbar=colour_bar(bar_title, label_size, low, high),
-    )
-    n_heads = numbers.shape[1]
-    layout = head_axes(layers, n_heads, across)
-    layout |= {"shapes": head_frames(marked, layers, n_heads, across, look.accent)}
-    texts = {
-        "title": title,
-        "alt": _alt(numbers, layers, title, bar_title),
-        "how_to_read": how_to_read
-        or f"Each cell is a head, named by its layer and its number: the stronger the colour, the "
-        f"further its {bar_title} is from 0.",
-    }
-    n_down = len(layers) if across == "heads" else n_heads
-    needed = 80 + 6 * label_size + max(24, round(1.3 * label_size)) * n_down
-    return finish(
-        figure, layout, theme=look, label_size=label_size, height=height or needed, top=4 * label_size, **texts
-    )
+    return _drawn(values, layers, _HeadsLook.of("layers_by_heads", options))
 
 
 def heads_changed(
@@ -87,10 +81,7 @@ def heads_changed(
     value_range: tuple[float, float] | None = None,
     switched: Sequence[Cell] = (),
     across: Across = "layers",
-    title: str = "Which heads moved",
-    theme: str = "light",
-    label_size: int = 13,
-    height: int | None = None,
+    **options: Unpack[LookOptions],
 ) -> go.Figure:
     """Draw how much each head's map changed when something was switched.
 
@@ -104,10 +95,7 @@ def heads_changed(
         value_range: lowest and highest coloured value; None: 0 to the largest.
         switched: (layer, head) numbers of the heads that were switched off, to frame.
         across: what runs from left to right; "heads" suits a narrow page.
-        title: plain text.
-        theme: "light" or "dark".
-        label_size: height of the labels in px, at least 12.
-        height: of the whole figure in px; None: by the number of rows.
+        **options: as `LookOptions` says; the title is "Which heads moved".
 
     Returns:
         A figure as `layers_by_heads` makes it.
@@ -115,20 +103,9 @@ def heads_changed(
     Raises:
         ValueError: shapes don't fit, no value is finite, or a switched head doesn't exist.
     """
-    return layers_by_heads(
-        values,
-        layers,
-        bar_title=bar_title,
-        value_range=value_range,
-        marked=switched,
-        across=across,
-        how_to_read="Each cell is a head: the stronger the colour, the more of its attention moved to other tokens; a "
-        "head that is switched off keeps its own map, so look to the layers after it.",
-        title=title,
-        theme=theme,
-        label_size=label_size,
-        height=height,
-    )
+    look = Look.of("heads_changed", options, title="Which heads moved")
+    own = vars(look) | {"bar_title": bar_title, "value_range": value_range, "marked": switched, "across": across}
+    return _drawn(values, layers, _HeadsLook(**own, how_to_read=MOVED))
 
 
 def head_axes(layers: Sequence[int], n_heads: int, across: Across) -> Settings:
@@ -139,6 +116,20 @@ def head_axes(layers: Sequence[int], n_heads: int, across: Across) -> Settings:
     down = "heads" if across == "layers" else "layers"
     cells = square_cells(axes[across], axes[down])
     return {name: axis | {"fixedrange": True} for name, axis in cells.items()}
+
+
+def head_cells(layers: Sequence[int], n_heads: int, across: Across, value: str = "") -> Settings:
+    """Return where the cells of those axes lie, and hover texts that name their heads.
+
+    Args:
+        layers: number of each layer.
+        n_heads: how many a layer has.
+        across: what runs from left to right.
+        value: what follows the name of a head, as plotly writes it.
+    """
+    places = {"layers": np.array(layers, dtype=np.int16), "heads": np.arange(n_heads, dtype=np.int16)}
+    x, y, name = ("layers", "heads", "L%{x} H%{y}") if across == "layers" else ("heads", "layers", "L%{y} H%{x}")
+    return {"x": places[x], "y": places[y], "hoverongaps": False, "hovertemplate": f"{name}{value}<extra></extra>"}
 
 
 def head_frames(
@@ -155,7 +146,25 @@ def head_frames(
     return [frames(places if across == "heads" else [place[::-1] for place in places], colour)]
 
 
-def _checked_heads(values: ArrayLike, layers: Sequence[int]) -> NDArray[np.float32]:
+def _drawn(values: ArrayLike, layers: Sequence[int], look: _HeadsLook) -> go.Figure:
+    numbers = _checked_heads(values, layers)
+    n_heads = numbers.shape[1]
+    reading = (
+        "Each cell is a head, named by its layer and its number: the stronger the colour, the "
+        f"further its {look.bar_title} is from 0."
+    )
+    words = Words(_alt(numbers, layers, look), look.how_to_read or reading)
+    colours = look.colours.signed if look.kind == "difference" else look.colours.measures
+    scale = scaled(colours, look.value_range or _default_range(numbers, look.kind), look, look.bar_title)
+    frame = head_frames(look.marked, layers, n_heads, look.across, look.colours.accent)
+    layout = head_axes(layers, n_heads, look.across) | {"shapes": frame}
+    n_down = len(layers) if look.across == "heads" else n_heads
+    height = 80 + 6 * look.label_size + max(24, round(1.3 * look.label_size)) * n_down
+    figure = finish([_cells(numbers, layers, look)], layout, look, words, height=height, top=4 * look.label_size)
+    return figure.update_traces(scale)
+
+
+def _checked_heads(values: ArrayLike, layers: Sequence[int]) -> Floats:
     numbers = np.array(values, dtype=np.float32)
     if numbers.ndim != 2 or len(numbers) != len(layers) or numbers.size == 0:
         raise ValueError(f"values must be ({len(layers)} layers, heads), got {numbers.shape}")
@@ -165,34 +174,23 @@ def _checked_heads(values: ArrayLike, layers: Sequence[int]) -> NDArray[np.float
     return numbers
 
 
-def _default_range(numbers: NDArray[np.float32], kind: str) -> tuple[float, float]:
+def _default_range(numbers: Floats, kind: str) -> Ends:
     if kind not in ("measure", "difference"):
         raise ValueError(f'kind is "measure" or "difference", got {kind!r}')
     largest = float(np.nanmax(np.abs(numbers))) or 1.0
     return (0.0 if kind == "measure" else -largest), largest
 
 
-def _cells(numbers: NDArray[np.float32], layers: Sequence[int], across: Across, number_format: str) -> go.Heatmap:
-    heads = np.arange(numbers.shape[1], dtype=np.int16)
-    layer_numbers = np.array(layers, dtype=np.int16)
-    if across == "layers":
-        place: Settings = {"x": layer_numbers, "y": heads, "z": numbers.T, "hovertemplate": "L%{x} H%{y}: "}
-    else:
-        place = {"x": heads, "y": layer_numbers, "z": numbers, "hovertemplate": "L%{y} H%{x}: "}
-    place["hovertemplate"] += f"%{{z:{number_format}}}<extra></extra>"
-    return go.Heatmap(hoverongaps=False, xgap=1, ygap=1, **place)
+def _cells(numbers: Floats, layers: Sequence[int], look: _HeadsLook) -> go.Heatmap:
+    value = ": %{z:+.3~g}" if look.kind == "difference" else ": %{z:.3~g}"
+    z = numbers.T if look.across == "layers" else numbers
+    return go.Heatmap(z=z, xgap=1, ygap=1, **head_cells(layers, numbers.shape[1], look.across, value))
 
 
 def _number_axis(numbers: Sequence[int], name: str) -> Settings:
-    return {
-        "type": "category",
-        "categoryorder": "array",
-        "categoryarray": np.array(numbers, dtype=np.int16),
-        "range": [-0.5, len(numbers) - 0.5],
-        "title": {"text": escape(name)},
-        "ticks": "",
-        "tickangle": 0,
-    }
+    categories = {"type": "category", "categoryorder": "array", "categoryarray": np.array(numbers, dtype=np.int16)}
+    ends = [-0.5, len(numbers) - 0.5]
+    return categories | {"range": ends, "title": {"text": escape(name)}, "ticks": "", "tickangle": 0}
 
 
 def _place(cell: Cell, layers: Sequence[int], n_heads: int) -> Cell:
@@ -202,9 +200,9 @@ def _place(cell: Cell, layers: Sequence[int], n_heads: int) -> Cell:
     return list(layers).index(layer), head
 
 
-def _alt(numbers: NDArray[np.float32], layers: Sequence[int], title: str, bar_title: str) -> str:
+def _alt(numbers: Floats, layers: Sequence[int], look: _HeadsLook) -> str:
     order = np.argsort(-np.abs(np.nan_to_num(numbers)), axis=None, kind="stable")[:3]
     places = [divmod(int(place), numbers.shape[1]) for place in order]
     strongest = ", ".join(f"L{layers[row]} H{head} {number(numbers[row, head])}" for row, head in places)
     counted = f"{np.isfinite(numbers).sum()} heads in {len(layers)} layers"
-    return f"{title + ': ' if title else ''}{bar_title} of {counted}. Strongest: {strongest}."
+    return f"{look.opening}{look.bar_title} of {counted}. Strongest: {strongest}."

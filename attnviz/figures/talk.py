@@ -17,9 +17,8 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 from plotly.offline import get_plotlyjs
 
-from attnviz.figures.theme import Settings, finish, shorten, theme_of
-
-__all__ = ["code_on_slide", "map_on_slide", "on_slide", "talk_html"]
+from attnviz.figures.look import Look, Words, finish
+from attnviz.figures.theme import Settings, shorten, theme_of
 
 ASSETS = resources.files("attnviz.figures") / "talk_player"
 LETTER = 0.47  # width of a letter of the app's type, as a share of its size
@@ -70,7 +69,8 @@ def on_slide(
 
     Args:
         figure: as the functions of this room make it.
-        width: of its place in px; `height`: likewise.
+        width: of its place in px.
+        height: likewise.
         labels: the token labels along its horizontal axis; each of them is printed if they fit.
         titled: keep the figure's title.
     """
@@ -132,15 +132,15 @@ def code_on_slide(modules: ArrayLike, link: str, *, theme: str, label_size: int,
     """
     cells = np.asarray(modules, dtype=np.uint8)
     scale = {"colorscale": [[0, "#FFFFFF"], [1, "#000000"]], "zmin": 0, "zmax": 1, "showscale": False}
-    figure = go.Figure(go.Heatmap(z=cells, hoverinfo="skip", **scale))
     hidden: Settings = {"visible": False, "fixedrange": True}
     side = len(cells) - 0.5
     layout: Settings = {
         "xaxis": hidden | {"range": [-0.5, side], "constrain": "domain"},
         "yaxis": hidden | {"range": [side, -0.5], "scaleanchor": "x", "constrain": "domain"},
     }
-    texts = {"alt": f"QR code of {link}", "how_to_read": "Point a phone's camera at it to open the address."}
-    return finish(figure, layout, theme=theme_of(theme), title="", label_size=label_size, height=height, **texts)
+    look = Look(theme=theme, label_size=label_size)
+    words = Words(f"QR code of {link}", "Point a phone's camera at it to open the address.")
+    return finish([go.Heatmap(z=cells, hoverinfo="skip", **scale)], layout, look, words, height=height)
 
 
 def _every_label(labels: Sequence[str], room: float, size: int) -> Settings:

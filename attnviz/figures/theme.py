@@ -1,23 +1,21 @@
-"""Colours, type and the frame that all figures share, for a light and a dark page.
+"""Colours of all figures, for a light and a dark page, and text as plotly takes it. Uses plotly.
 
 One colour scale per meaning: `weight` (white to indigo), `signed` for scores and differences (orange below 0, purple
 above) and `measure` (teal) for any other number. A forbidden cell, a cell of weight 0 and the page are three different
-colours. Figures carry the template themselves, so that they look the same on a page, in a notebook and in a saved file,
-whatever plotly's default template is at that moment. Uses plotly.
+colours.
 """
 
 import textwrap
 import unicodedata
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
-from attnviz.figures.colour import diverging, even_ramp
+from attnviz.figures.colour import diverging, even_ramp, sequential
 
-FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", "Segoe UI", Roboto, Arial, sans-serif'
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 """Eight colours that readers with any common colour blindness can tell apart (Okabe and Ito 2008)."""
 
@@ -27,7 +25,9 @@ _MORE_CANDIDATES = {"light": ("#000000", "#E69F00", "#56B4E9"), "dark": ("#F0E44
 Settings = dict[str, Any]
 """Part of a figure's description, with the names that plotly gives its settings."""
 
-MIN_LABEL_SIZE = 12  # px; smaller labels can't be read by everybody
+Floats = NDArray[np.float32]
+Bools = NDArray[np.bool_]
+
 _NARROW = 390  # px; titles are broken into lines that fit the width of a phone
 _RIGHT_TO_LEFT = {"R", "AL", "RLE", "RLO", "RLI", "LRE", "LRO", "AN"}
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", "\n": " ", "\r": " "})
@@ -58,6 +58,15 @@ class Theme:
     def signed(self) -> list[list[object]]:
         """The diverging colour scale of scores and differences, zero in its middle."""
         return diverging(self.below, self.above)
+
+    @property
+    def measures(self) -> list[list[object]]:
+        """The colour scale of numbers from 0 up that are no weights."""
+        return sequential(self.measure)
+
+    def weights(self, *, by_root: bool = False) -> list[list[object]]:
+        """Return the colour scale of weights, which may follow their square root."""
+        return sequential(self.weight, power=2 if by_root else 1)
 
 
 def _ramp(*anchors: str) -> tuple[str, ...]:
@@ -179,154 +188,8 @@ def wrap(text: str, size: float, width: int = _NARROW) -> str:
     return "<br>".join(escape(line) for line in textwrap.wrap(text, n_characters))
 
 
-def check_names(names: Sequence[str]) -> None:
-    """Refuse anything but one name for what is drawn first and one for what is compared with it."""
-    if len(names) != 2 or isinstance(names, str):
-        raise ValueError(f"names are two strings, one for each of the two series, got {names!r}")
-
-
-def finish(
-    figure: go.Figure,
-    layout: Settings,
-    *,
-    theme: Theme,
-    title: str,
-    alt: str,
-    how_to_read: str,
-    label_size: int,
-    height: int,
-    notes: Sequence[str] = (),
-    asides: Sequence[str] = (),
-    top: int = 0,
-) -> go.Figure:
-    """Give a figure its layout, type, title, notes and description, and return it.
-
-    All of the layout is set at once: plotly checks a layout as a whole, which takes some milliseconds each time.
-
-    Args:
-        figure: changed in place; what its layout held before is gone.
-        layout: axes, shapes and what else is the picture's own.
-        theme: colours.
-        title: plain text; escaped here.
-        alt: what the picture shows, for readers who don't see it; plain text, kept in `figure.layout.meta["alt"]` with
-            the notes behind it.
-        how_to_read: one sentence, kept in `figure.layout.meta["how_to_read"]`.
-        label_size: height of the labels in px, at least 12.
-        height: of the whole figure in px.
-        notes: sentences printed under the title, because the picture would mislead without them; also kept in the meta.
-        asides: sentences that the description and `how_to_read` end with, because the picture shows them by a sign.
-        top: px to leave free between the titles and the drawing, for a colour bar or a legend.
-
-    Raises:
-        ValueError: `label_size` is below 12.
-    """
-    if label_size < MIN_LABEL_SIZE:
-        raise ValueError(f"label_size is at least {MIN_LABEL_SIZE} px, so that labels can be read, got {label_size}")
-    title_size = label_size + 3
-    head = wrap(title, title_size * 1.1)  # bold is wider
-    small = "<br>".join(wrap(note, label_size) for note in notes)
-    titles = 1.3 * (title_size * _n_lines(head) + label_size * (_n_lines(small) + bool(small)))
-    pad = 6 if _n_lines(head) < 2 else 6 + 0.7 * title_size  # plotly.js 4.1 sets a broken title 0.7 em too high
-    heading: Settings = {"text": head, "font": {"size": title_size, "weight": 600}, "pad": {"t": pad}}
-    if small:
-        heading["subtitle"] = {"text": small, "font": {"size": label_size}}
-    meta = {"alt": " ".join([alt, *notes, *asides]), "how_to_read": " ".join([how_to_read, *asides])}
-    figure.layout = layout | {
-        "template": _template(theme, label_size),
-        "height": height,
-        "title": heading,
-        "margin": {"l": 8, "r": 16, "t": round(titles) + top + 14, "b": 8},
-        "meta": meta | {"notes": list(notes), "theme": theme.name},
-    }
-    return figure
-
-
 def on_page(figure: go.Figure) -> go.Figure:
     """Return a copy with the page's own background, for a file that must not depend on what lies under it."""
     copy = go.Figure(figure)
     copy.layout.paper_bgcolor = theme_of(figure.layout.meta["theme"]).page
     return copy
-
-
-def colour_bar(
-    title: str,
-    label_size: int,
-    low: float,
-    high: float,
-    *,
-    by_root: bool = False,
-    beyond: tuple[bool, bool] = (False, False),
-) -> Settings:
-    """Return a colour bar that lies over the drawing, where it takes no width from the cells and fits a narrow page.
-
-    Args:
-        title: what the colours measure; escaped here.
-        label_size: height of its labels in px.
-        low: value at its left end, printed there, so that the bar states the range.
-        high: value at its right end, printed there.
-        by_root: the colours follow the square root of the value; prints more of the small values.
-        beyond: whether values lie below `low`, and above `high`: those ends get "≤" and "≥".
-    """
-    font = {"size": label_size}
-    parts = (0, 0.1, 0.25, 0.5, 1) if by_root else (0, 0.5, 1)
-    ticks = [float(low + (high - low) * part) for part in parts]
-    signs = ["≤ " * beyond[0], *[""] * (len(ticks) - 2), "≥ " * beyond[1]]
-    return {
-        "orientation": "h",
-        "title": {"text": escape(title), "side": "top", "font": font},
-        "tickfont": font,
-        "tickmode": "array",
-        "tickvals": ticks,
-        "ticklabeloverflow": "allow",  # else a wide number at an end is left out
-        "ticktext": [f"{sign}{number(tick)}" for sign, tick in zip(signs, ticks, strict=True)],
-        "lenmode": "pixels",
-        "len": 15 * label_size,
-        "thickness": 12,
-        "outlinewidth": 0,
-        "ypad": 6,
-        "xpad": 0,
-        "x": 0,
-        "xanchor": "left",
-        "y": 0.9995,  # just below 1: at 1 plotly.js 4.1 pushes the figure's title up and out of the picture
-        "yanchor": "bottom",
-    }
-
-
-def _n_lines(wrapped: str) -> int:
-    return 1 + wrapped.count("<br>") if wrapped else 0
-
-
-@cache
-def _template(theme: Theme, label_size: int) -> go.layout.Template:
-    axis = {
-        "automargin": True,
-        "showgrid": False,
-        "zeroline": False,
-        "linecolor": theme.rule,
-        "tickcolor": theme.rule,
-        "gridcolor": theme.grid,
-        "tickfont": {"size": label_size},
-        "title": {"font": {"size": label_size}, "standoff": 10},
-    }
-    return go.layout.Template(
-        layout={
-            "font": {"family": FONT, "size": label_size, "color": theme.text},
-            "paper_bgcolor": "rgba(0,0,0,0)",
-            "plot_bgcolor": theme.page,
-            "colorway": list(OKABE_ITO),
-            "title": {"x": 0, "xref": "container", "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top"}
-            | {"automargin": True},
-            "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"},
-            "hoverlabel": {
-                "bgcolor": theme.hover,
-                "bordercolor": theme.rule,
-                "font": {"family": FONT, "size": max(label_size, 14), "color": theme.text},
-                "namelength": -1,
-                "align": "left",
-            },
-            "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": theme.hatch, "activecolor": theme.text},
-            "dragmode": False,
-            "xaxis": axis,
-            "yaxis": axis,
-        }
-    )

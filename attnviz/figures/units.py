@@ -2,8 +2,6 @@
 
 import math
 
-__all__ = ["quantity"]
-
 _SCALES = {
     "bytes": [(1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")],
     "seconds": [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")],
