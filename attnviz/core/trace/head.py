@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.arguments import tile, whole
+from attnviz.core.trace.layer_scores import layer_weights
 from attnviz.core.trace.maps import Maps
 from attnviz.core.trace.records import Float, LayerMaps, LayerRecord, Token
 from attnviz.core.trace.switches import Switches
@@ -50,7 +51,9 @@ class Head:
     @cached_property
     def weights(self) -> Float:
         """(queries, keys) attention weights."""
-        return self.trace.weights(self.layer, self.head, **self._where)
+        acting, one = self.trace.acting(self.record, self.switches, self.part), slice(self.head, self.head + 1)
+        rows = layer_weights(self.record, acting, self.layer, one, tile("queries", self.queries))
+        return rows[0][:, tile("keys", self.keys)]
 
     @cached_property
     def allowed(self) -> NDArray[np.bool_]:

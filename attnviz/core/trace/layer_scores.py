@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.attention.textbook import softmax
 from attnviz.core.threads import one_thread
-from attnviz.core.trace.records import Float, LayerRecord
+from attnviz.core.trace.records import Float, LayerMaps, LayerRecord
 from attnviz.core.trace.switches import Switches, allowed_table
 
 
@@ -35,8 +35,12 @@ def layer_scores(record: LayerRecord, switches: Switches, layer: int, heads: sli
     return scores
 
 
-def layer_weights(record: LayerRecord, switches: Switches, layer: int, heads: slice, queries: slice) -> Float:
+def layer_weights(
+    record: LayerRecord | LayerMaps, switches: Switches, layer: int, heads: slice, queries: slice
+) -> Float:
     """Return (heads, queries, keys) attention weights; see `layer_scores` for the arguments."""
+    if isinstance(record, LayerMaps):
+        return record.weights[heads, queries]
     sinks = None
     if record.sinks is not None:
         sinks = (record.sinks[heads] / switches.temperature)[:, None]  # (heads, 1): one for every query of a head

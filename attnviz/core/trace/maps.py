@@ -5,7 +5,7 @@ A layer leaves q, k and v (`LayerRecord`), or, where a model's code can't be lis
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -92,7 +92,7 @@ class Maps:
         self._check_head(record, layer, head)
         rows = np.arange(record.shape[1])[tile("queries", queries)]
         columns = np.arange(record.shape[2])[tile("keys", keys)]
-        return allowed_cells(record.mask, self._switches(record, switches, part), layer, head, rows, columns)
+        return allowed_cells(record.mask, self.acting(record, switches, part), layer, head, rows, columns)
 
     def scores(
         self,
@@ -111,7 +111,7 @@ class Maps:
         """
         record = self._qkv_record(layer, part)
         self._check_head(record, layer, head)
-        acting = self._switches(record, switches, part)
+        acting = self.acting(record, switches, part)
         scores = layer_scores(record, acting, layer, slice(head, head + 1), tile("queries", queries))
         return scores[0][:, tile("keys", keys)]
 
@@ -130,9 +130,10 @@ class Maps:
         Raises:
             ValueError: no such layer or head, or a switch that can't act.
         """
-        self._check_head(self._record(layer, part), layer, head)
-        columns = tile("keys", keys)
-        return self._weights(layer, slice(head, head + 1), part, queries, switches)[0][:, columns]
+        record = self._record(layer, part)
+        self._check_head(record, layer, head)
+        acting, columns = self.acting(record, switches, part), tile("keys", keys)
+        return layer_weights(record, acting, layer, slice(head, head + 1), tile("queries", queries))[0][:, columns]
 
     def layer_weights(
         self,
@@ -143,7 +144,8 @@ class Maps:
         switches: Switches | None = None,
     ) -> Float:
         """Return (heads, queries, keys): the weights of all heads of a layer at once."""
-        return self._weights(layer, slice(0, self.heads(layer, part=part)), part, queries, switches)
+        record = self._record(layer, part)
+        return layer_weights(record, self.acting(record, switches, part), layer, slice(None), tile("queries", queries))
 
     def layer_allowed(
         self,
@@ -156,17 +158,8 @@ class Maps:
         """Return the cells that a layer's rule allows, (1, queries, keys), or (heads, ...) where heads differ."""
         record = self._record(layer, part)
         rows, columns = np.arange(record.shape[1])[tile("queries", queries)], np.arange(record.shape[2])
-        acting = self._switches(record, switches, part)
+        acting = self.acting(record, switches, part)
         return allowed_table(record.mask, acting, layer, range(record.shape[0]), rows, columns)
-
-    def _weights(
-        self, layer: int, heads: slice, part: str | None, queries: slice | None, switches: Switches | None
-    ) -> Float:
-        record, rows = self._record(layer, part), tile("queries", queries)
-        acting = self._switches(record, switches, part)
-        if isinstance(record, LayerMaps):
-            return record.weights[heads, rows]
-        return layer_weights(record, acting, layer, heads, rows)
 
     def _part(self, part: str | None) -> str:
         if part is None and len(self.parts) == 1:
@@ -189,12 +182,14 @@ class Maps:
         if not 0 <= whole("head", head) < record.shape[0]:
             raise ValueError(f"layer {layer} has heads 0 to {record.shape[0] - 1}, got {head!r}")
 
-    def _switches(self, record: LayerRecord | LayerMaps, switches: Switches | None, part: str | None) -> Switches:
-        """Return what acts on the picture of this record, after checking that it can."""
+    def acting(self, record: LayerRecord | LayerMaps, switches: Switches | None, part: str | None = None) -> Switches:
+        """Return what acts on the picture of this record, its own or the pass's switches, after checking that it can.
+
+        Raises:
+            ValueError: a switch that can't act, or looks that aren't there.
+        """
         if switches is None:
-            switches = Switches(
-                self.switches.causal, self.switches.scaled, self.switches.temperature, forbid=self.switches.forbid
-            )
+            switches = replace(self.switches, ablate=frozenset()) if self.switches.ablate else self.switches
         elif instance("switches", switches, Switches, "attnviz.Switches(...) or None").ablate:
             raise ValueError("a head's own map doesn't change when the head is off; ablate acts in engine.trace only")
         if isinstance(record, LayerMaps):
@@ -202,7 +197,7 @@ class Maps:
                 raise ValueError(self.model.cannot.get("scores", "this model gives finished maps only"))
             return switches
         if self._part(part) == "cross" and (switches.causal is not None):
-            switches = Switches(None, switches.scaled, switches.temperature, forbid=switches.forbid)
+            switches = replace(switches, causal=None)
         if switches.forbid:
             switches.check_forbid(self.layers_of(part), *record.shape)
         return switches

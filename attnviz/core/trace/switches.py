@@ -86,7 +86,7 @@ def allowed_cells(
         cells = cells & ~ahead
     elif switches.causal is False:
         cells = cells | ahead
-    forbidden = [(q, k) for q, k in switches.forbidden(layer, head) if q in queries]
+    forbidden = [(q, k) for q, k in switches.forbidden(layer, head) if q in queries] if switches.forbid else []
     if forbidden:
         _check_a_key_is_left(mask, switches, forbidden)
         cells = cells.copy()
@@ -104,9 +104,12 @@ def allowed_table(
     keys: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
     """Return (1 or heads, queries, keys), what `allowed_cells` says of heads; one table where it holds for all."""
-    differ = any(number in (None, layer) and head is not None for number, head, *_ in switches.forbid)
-    told_apart = heads if differ else heads[:1]
-    return np.stack([allowed_cells(mask, switches, layer, head, queries, keys) for head in told_apart])
+    differ = switches.forbid and any(
+        number in (None, layer) and head is not None for number, head, *_ in switches.forbid
+    )
+    if not differ:
+        return allowed_cells(mask, switches, layer, heads[0], queries, keys)[None]
+    return np.stack([allowed_cells(mask, switches, layer, head, queries, keys) for head in heads])
 
 
 def _check_a_key_is_left(mask: Mask, switches: Switches, forbidden: list[tuple[int, int]]) -> None:
