@@ -83,9 +83,7 @@ def is_shortened(label: str) -> bool:
 
 def square_cells(horizontal: Settings, vertical: Settings) -> Settings:
     """Return both axes as layout settings: first row on top, cells square, the map in the upper left of its room."""
-    frame = {"constrain": "domain", "showline": True, "mirror": True}
-    down = list(reversed(vertical["range"]))
-    return {
-        "xaxis": horizontal | frame | LEANING | {"constraintoward": "left", "side": "bottom"},
-        "yaxis": vertical | frame | {"constraintoward": "top", "scaleanchor": "x", "range": down},
-    }
+    frame: Settings = {"constrain": "domain", "showline": True, "mirror": True}
+    across = horizontal | frame | LEANING | {"constraintoward": "left", "side": "bottom"}
+    down = vertical | frame | {"constraintoward": "top", "scaleanchor": "x", "range": vertical["range"][::-1]}
+    return {"xaxis": across, "yaxis": down}

@@ -7,7 +7,7 @@ from typing import Unpack
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from attnviz.figures.axes import KEY_AXIS, MAX_SIDE, named_axis, positions, tokens_across, tokens_down
 from attnviz.figures.cells import where_allowed
@@ -110,7 +110,12 @@ def row_bars(
     given = (weights,) if look.after is None else (weights, look.after)
     rows = [_checked_row(row, visible, len(key_labels)) for row in given]
     drawn = zip(rows, look.names, first_and_second(look.colours), strict=False)
-    traces = [_key_bars(row, visible, key_labels, look.key_start, name, marker) for row, name, marker in drawn]
+    seen = [key_labels[key] for key in np.flatnonzero(visible).tolist()]
+    keys = positions(len(visible), look.key_start)[visible]
+    traces = [
+        _over_tokens(row[visible], keys, seen, name, f"%{{y:.3~g}}, {escape(name)}", marker)
+        for row, name, marker in drawn
+    ]
     layout = _side_by_side(len(rows), 0.15) | _row_axes(visible, key_labels, look)
     words = _row_words(rows[0], visible, key_labels, query_label, look.title)
     height = 250 + 8 * look.label_size
@@ -155,18 +160,16 @@ def sum_bars(
     look = Look.of("sum_bars", options, title="What rows and columns sum to")
     sums = [_checked_sums(values, len(labels)) for values in (rows, columns)]
     drawn = zip(sums, names, first_and_second(look.colours), strict=True)
-    traces = [_two_bars(values, labels, start, name, marker) for values, name, marker in drawn]
+    place = positions(len(labels), start)
+    traces = [
+        _over_tokens(values, place, labels, name, f"{escape(name)} sums to %{{y:.4~g}}", marker)
+        for values, name, marker in drawn
+    ]
     up = named_axis("sum of weights") | {"showgrid": True, "rangemode": "tozero"}
-    axes = {"xaxis": tokens_across(labels, start=start, title="token"), "yaxis": up}
+    layout: Settings = {"xaxis": tokens_across(labels, start=start, title="token"), "yaxis": up}
+    layout |= {"barmode": "group", "bargap": 0.2}
     words = _sum_words(sums[0], sums[1], labels, look.title)
-    return finish(
-        traces,
-        {"barmode": "group", "bargap": 0.2} | axes,
-        look,
-        words,
-        height=250 + 8 * look.label_size,
-        top=2 * look.label_size,
-    )
+    return finish(traces, layout, look, words, height=250 + 8 * look.label_size, top=2 * look.label_size)
 
 
 def _numbered(candidates: Candidates) -> Numbered:
@@ -215,13 +218,12 @@ def _candidate_words(series: Sequence[Numbered], n_labels: int, names: Sequence[
     )
 
 
-def _key_bars(
-    row: Floats, visible: Bools, labels: Sequence[str], key_start: int, name: str, marker: Settings
+def _over_tokens(
+    values: Floats, places: NDArray[np.int32], labels: Sequence[str], name: str, said: str, marker: Settings
 ) -> go.Bar:
-    seen = [labels[key] for key in np.flatnonzero(visible).tolist()]
-    hover = named_in_full(f"%{{x}} (%{{x:d}}): %{{y:.3~g}}, {escape(name)}<extra></extra>", seen, "x")
-    keys = positions(len(row), key_start)[visible]
-    return go.Bar(x=keys, y=row[visible], name=escape(name), marker=marker, **hover)
+    """Return a bar for each of some tokens, whose hover text names the token and goes on with what is `said`."""
+    hover = named_in_full(f"%{{x}} (%{{x:d}}): {said}<extra></extra>", labels, "x")
+    return go.Bar(x=places, y=values, name=escape(name), marker=marker, **hover)
 
 
 def _row_axes(visible: Bools, labels: Sequence[str], look: _RowLook) -> Settings:
@@ -268,12 +270,6 @@ def _band(first: int, last: int, colour: str) -> Settings:
 
 def _in_words(name: str, candidates: Numbered) -> str:
     return f"{name}: " + ", ".join(f"{label} {percent(share)}" for (label, _), share in candidates.items())
-
-
-def _two_bars(values: Floats, labels: Sequence[str], start: int, name: str, marker: Settings) -> go.Bar:
-    hover = f"%{{x}} (%{{x:d}}): {escape(name)} sums to %{{y:.4~g}}<extra></extra>"
-    place = positions(len(labels), start)
-    return go.Bar(x=place, y=values, name=escape(name), marker=marker, **named_in_full(hover, labels, "x"))
 
 
 def _sum_words(rows: Floats, columns: Floats, labels: Sequence[str], title: str) -> Words:

@@ -153,11 +153,9 @@ def _divider(y: float, theme: Theme) -> Settings:
 def _words(spoken: Sequence[str], has_rules: bool, has_answer: bool, title: str) -> Words:
     rules = "; hatched bars are rules that look at no weight" if has_rules else ""
     right = "; ✓ marks the right answer." if has_answer else "."
-    return Words(
-        alt=f"{title or 'Weight on each candidate'}: " + "; ".join(spoken) + ".",
-        how_to_read="Each bar is what the head named above it gives to one candidate, the largest on top"
-        f"{rules}{right}",
-    )
+    reading = "Each bar is what the head named above it gives to one candidate, the largest on top"
+    opening = title or "Weight on each candidate"
+    return Words(f"{opening}: {'; '.join(spoken)}.", f"{reading}{rules}{right}")
 
 
 def _in_words(says: str, given: ArrayLike, names: Sequence[str], answer: int | None) -> str:

@@ -131,11 +131,9 @@ def map_figure(
 
 def _traces(cells: Cells, colours: Settings, number_format: str) -> list[go.Heatmap]:
     columns = positions(len(cells.key_labels), cells.look.key_start)
-    common = {
-        "y": positions(len(cells.query_labels), cells.look.query_start),
-        "hoverongaps": False,
-        "hovertemplate": f"%{{y}} (%{{y:d}}) → %{{x}} (%{{x:d}}): %{{z:{number_format}}}<extra></extra>",
-    }
+    rows = positions(len(cells.query_labels), cells.look.query_start)
+    hover = f"%{{y}} (%{{y:d}}) → %{{x}} (%{{x:d}}): %{{z:{number_format}}}<extra></extra>"
+    common: Settings = {"y": rows, "hoverongaps": False, "hovertemplate": hover}
     traces = [go.Heatmap(x=columns, z=cells.coloured, **colours, **common)]
     if cells.first_is_aside:  # its own trace, so that hover still tells the true value
         aside = cells.look.colours.set_aside

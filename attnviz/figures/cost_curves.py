@@ -151,11 +151,9 @@ def _traces(lines: Sequence[_Checked], look: _CostLook) -> list[go.Scatter]:
 
 
 def _style(colour: str, dash: str, symbol: str, markers: bool) -> Settings:
-    return {
-        "mode": "lines+markers" if markers else "lines",
-        "line": {"color": colour, "width": 2.5, "dash": "solid" if markers else dash},
-        "marker": {"symbol": symbol, "size": 9},
-    }
+    mode = "lines+markers" if markers else "lines"
+    line = {"color": colour, "width": 2.5, "dash": "solid" if markers else dash}
+    return {"mode": mode, "line": line, "marker": {"symbol": symbol, "size": 9}}
 
 
 def _trace(line: _Checked, look: _CostLook, style: Settings) -> go.Scatter:

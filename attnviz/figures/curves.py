@@ -133,24 +133,18 @@ def _share_line(line: Line, places: NDArray[np.float64], x_name: str, theme: The
     colour = theme.second if line.second else theme.first
     y = (100 * np.asarray(line.shares, np.float64)).astype(np.float32)
     hover = f"{escape(line.name)}, {escape(x_name)} %{{x:,d}}: %{{y:.3~g}} %<extra></extra>"
-    style: Settings = {
-        "line": {"color": colour, "width": 2, "dash": "dash" if line.dashed else "solid"},
-        "marker": {"symbol": "circle-open" if line.second else "circle", "size": 7},
-        "mode": "lines+markers",
-    }
-    x = places.astype(np.float32)
-    return go.Scatter(x=x, y=y, name=escape(line.name), cliponaxis=False, hovertemplate=hover, **style)
+    lined = {"color": colour, "width": 2, "dash": "dash" if line.dashed else "solid"}
+    marker = {"symbol": "circle-open" if line.second else "circle", "size": 7}
+    place = {"x": places.astype(np.float32), "y": y, "name": escape(line.name), "cliponaxis": False}
+    return go.Scatter(mode="lines+markers", line=lined, marker=marker, hovertemplate=hover, **place)
 
 
 def _doublings(places: NDArray[np.float64]) -> Settings:
     """Return a logarithmic axis with a tick at each of some places."""
     ends = [np.log10(places[0] * 0.85), np.log10(places[-1] * 1.2)]
-    ticks = {
-        "tickmode": "array",
-        "tickvals": places.astype(np.float32),
-        "ticktext": [f"{place:,g}" for place in places],
-    }
-    return ticks | LEANING | {"type": "log", "range": ends, "ticks": "outside", "showline": True}
+    ticks = {"tickvals": places.astype(np.float32), "ticktext": [f"{place:,g}" for place in places]}
+    frame = LEANING | {"tickmode": "array", "ticks": "outside", "showline": True}
+    return ticks | frame | {"type": "log", "range": ends}
 
 
 def _share_words(lines: Sequence[Line], places: NDArray[np.float64], x_name: str, opening: str) -> Words:

@@ -83,12 +83,10 @@ def _cells(states: NDArray[np.int8], query_names: Sequence[str], key_names: Sequ
 def _hover(states: NDArray[np.int8], query_names: Sequence[str], key_names: Sequence[str]) -> Settings:
     if states.size > MOST_SIGNS**2:
         return {"hoverinfo": "skip"}
+    rows, columns = ([escape(name) for name in names] for names in (query_names, key_names))
     texts = [
-        [
-            f"queries {escape(row)}, keys {escape(column)}: {STATES[state]}"
-            for column, state in zip(key_names, line, strict=True)
-        ]
-        for row, line in zip(query_names, states, strict=True)
+        [f"queries {row}, keys {column}: {STATES[state]}" for column, state in zip(columns, line, strict=True)]
+        for row, line in zip(rows, states, strict=True)
     ]
     return {"hovertext": texts, "hovertemplate": "%{hovertext}<extra></extra>"}
 

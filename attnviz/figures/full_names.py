@@ -59,11 +59,11 @@ def _shortened(labels: Sequence[str]) -> list[int]:
 
 def _row(drawn: go.Heatmap, values: Floats, name: str, row: int, columns: Sequence[str]) -> go.Heatmap:
     said = drawn.hovertemplate.replace("%{y}", "%{meta[0]}")
-    texts: Settings = {}
+    place: Settings = {"x": drawn.x, "y0": row, "dy": 1, "z": values[row : row + 1]}
     if columns:
-        said, texts = said.replace("%{x}", "%{text}"), {"text": [[escape(label) for label in columns]]}
-    place = {"x": drawn.x, "y0": row, "dy": 1, "z": values[row : row + 1]}
-    return go.Heatmap(meta=[escape(name)], hovertemplate=said, **place, **texts, **UNSEEN)
+        said = said.replace("%{x}", "%{text}")
+        place["text"] = [[escape(label) for label in columns]]
+    return go.Heatmap(meta=[escape(name)], hovertemplate=said, **place, **UNSEEN)
 
 
 def _column(drawn: go.Heatmap, values: Floats, name: str, column: int) -> go.Heatmap:

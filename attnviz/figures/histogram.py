@@ -9,7 +9,6 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.figures.axes import TICKED, long_named_axis, named_axis
-from attnviz.figures.bins import checked_edges, on_bins
 from attnviz.figures.fills import check_names, full, hatched
 from attnviz.figures.look import CLEAR, Look, LookOptions, Words, finish
 from attnviz.figures.theme import Settings, Theme, escape, number
@@ -18,6 +17,7 @@ NAMES = ("with 1/√d", "without 1/√d")
 LOWEST_ON_LOG = 0.5  # a logarithmic axis of counts begins here, so that a single row is a visible bar
 Curve = tuple[str, ArrayLike, ArrayLike]  # name, where, density there
 DASHES = ("solid", "dash")
+GRADIENT = "size of the softmax's gradient (Frobenius norm of its Jacobian)"
 
 
 class HistogramOptions(LookOptions, total=False):
@@ -65,19 +65,6 @@ class _Counted:
 
     edges: NDArray[np.float64]
     counts: Sequence[NDArray[np.int64]]
-
-
-@dataclass(frozen=True, eq=False)
-class _Spread:
-    """Counts (bins,) of scores between edges (bins + 1,)."""
-
-    counts: NDArray[np.int64]
-    edges: NDArray[np.float64]
-
-    @property
-    def heights(self) -> NDArray[np.float64]:
-        """(bins,) so that the area of all bars is 1."""
-        return np.asarray(self.counts / (self.counts.sum() * np.diff(self.edges)))
 
 
 def saturation_histogram(
@@ -136,11 +123,8 @@ def gradient_histogram(
     Raises:
         ValueError: counts and edges don't fit, edges don't rise, or `log_values` with an edge at or below 0.
     """
-    own = {
-        "title": "How much the softmax answers to its scores",
-        "value_name": "size of the softmax's gradient (Frobenius norm of its Jacobian)",
-    }
-    look = _HistogramLook.of("gradient_histogram", options, **own)
+    title = "How much the softmax answers to its scores"
+    look = _HistogramLook.of("gradient_histogram", options, title=title, value_name=GRADIENT)
     counted = _checked(before, after, edges)
     if log_values and counted.edges[0] <= 0:
         raise ValueError(f"on a logarithmic axis the first edge must be above 0, got {counted.edges[0]:g}")
@@ -181,14 +165,14 @@ def score_histogram(
         ValueError: counts and edges don't fit, nothing was counted, or there are more than two curves.
     """
     look = Look.of("score_histogram", options, title="How large the scores are")
-    spread = _checked_spread(counts, edges)
+    counted = _checked_one(counts, edges)
     if len(curves) > len(DASHES):
         raise ValueError(f"pass at most {len(DASHES)} curves, got {len(curves)}")
-    ends = value_range or (float(spread.edges[0]), float(spread.edges[-1]))
-    bars = _density_bars(spread, unit, _density_marker(look.colours, second))
+    ends = value_range or (float(counted.edges[0]), float(counted.edges[-1]))
+    bars = _density_bars(counted, unit, _density_marker(look.colours, second))
     traces = [bars, *(_density_line(*each, look.colours.text) for each in zip(curves, DASHES, strict=False))]
-    layout = {"bargap": 0, "showlegend": bool(curves)} | _density_axes(spread, value_name, ends, look)
-    words = _density_words(spread, curves, unit, value_name, look.title)
+    layout = {"bargap": 0, "showlegend": bool(curves)} | _density_axes(counted, value_name, ends, look)
+    words = _density_words(counted, curves, unit, value_name, look.title)
     return finish(
         traces, layout, look, words, height=270 + 8 * look.label_size, top=2 * look.label_size if curves else 0
     )
@@ -204,7 +188,7 @@ def _histogram(counted: _Counted, look: _HistogramLook, reading: str, *, log_val
 
 
 def _checked(before: ArrayLike, after: ArrayLike | None, edges: ArrayLike) -> _Counted:
-    bins = checked_edges(edges)
+    bins = _checked_edges(edges)
     counts = [np.asarray(given) for given in ((before,) if after is None else (before, after))]
     for count in counts:
         if count.shape != (len(bins) - 1,):
@@ -223,7 +207,7 @@ def _overlaid_bars(counted: _Counted, look: _HistogramLook) -> list[go.Bar]:
     bars = []
     for count, name, marker in zip(counted.counts, look.names, markers, strict=False):
         hover = f"{between}, {escape(name)}<extra></extra>"
-        place = on_bins(bins, count, bins[:-1], bins[1:]) | {"y": count[count > 0].astype(np.int32)}
+        place = _on_bins(bins, count, bins[:-1], bins[1:]) | {"y": count[count > 0].astype(np.int32)}
         bars.append(go.Bar(name=escape(name), marker=marker, showlegend=True, hovertemplate=hover, **place))
     return bars
 
@@ -269,24 +253,31 @@ def _alt(counted: _Counted, look: _HistogramLook) -> str:
     return " ".join(parts)
 
 
-def _checked_spread(counts: ArrayLike, edges: ArrayLike) -> _Spread:
+def _checked_one(counts: ArrayLike, edges: ArrayLike) -> _Counted:
     numbers = np.asarray(counts)
-    bins = checked_edges(edges)
+    bins = _checked_edges(edges)
     if numbers.shape != (len(bins) - 1,) or np.any(numbers < 0) or not numbers.sum() > 0:
         raise ValueError(f"expected {len(bins) - 1} counts from 0, one above 0 at least, got {numbers}")
-    return _Spread(numbers.astype(np.int64), bins)
+    return _Counted(bins, [numbers.astype(np.int64)])
+
+
+def _heights(counted: _Counted) -> NDArray[np.float64]:
+    """Return (bins,) so that the area of all bars is 1."""
+    counts = counted.counts[0]
+    return np.asarray(counts / (counts.sum() * np.diff(counted.edges)))
 
 
 def _density_marker(theme: Theme, second: bool) -> Settings:
     return hatched(theme.second, CLEAR) | {"color": CLEAR} if second else full(theme.first) | {"opacity": 0.6}
 
 
-def _density_bars(spread: _Spread, unit: str, marker: Settings) -> go.Bar:
-    bins, counts = spread.edges, spread.counts
+def _density_bars(counted: _Counted, unit: str, marker: Settings) -> go.Bar:
+    bins, (counts,) = counted.edges, counted.counts
     between = "%{customdata[0]:.3~g} to %{customdata[1]:.3~g}"
     hover = f"{between}: %{{customdata[2]:,d}} {escape(unit)}<extra></extra>"
-    place = on_bins(bins, counts, bins[:-1], bins[1:], counts) | {"y": spread.heights[counts > 0].astype(np.float32)}
-    return go.Bar(marker=marker, name=escape(unit), hovertemplate=hover, **place)
+    place = _on_bins(bins, counts, bins[:-1], bins[1:], counts)
+    heights = _heights(counted)[counts > 0].astype(np.float32)
+    return go.Bar(y=heights, marker=marker, name=escape(unit), hovertemplate=hover, **place)
 
 
 def _density_line(curve: Curve, dash: str, colour: str) -> go.Scatter:
@@ -296,19 +287,51 @@ def _density_line(curve: Curve, dash: str, colour: str) -> go.Scatter:
     return go.Scatter(mode="lines", name=escape(name), line=line, hoverinfo="skip", **place)
 
 
-def _density_axes(spread: _Spread, value_name: str, ends: tuple[float, float], look: Look) -> Settings:
+def _density_axes(counted: _Counted, value_name: str, ends: tuple[float, float], look: Look) -> Settings:
     across = long_named_axis(value_name, look) | TICKED | {"range": list(ends), "showline": True}
-    up = {"range": [0, 1.15 * float(spread.heights.max())], "showgrid": True, "rangemode": "tozero"}
+    up = {"range": [0, 1.15 * float(_heights(counted).max())], "showgrid": True, "rangemode": "tozero"}
     return {"xaxis": across, "yaxis": named_axis("density") | up}
 
 
-def _density_words(spread: _Spread, curves: Sequence[Curve], unit: str, value_name: str, title: str) -> Words:
-    filled = np.flatnonzero(spread.counts)
-    low, high = number(spread.edges[filled[0]]), number(spread.edges[filled[-1] + 1])
+def _density_words(counted: _Counted, curves: Sequence[Curve], unit: str, value_name: str, title: str) -> Words:
+    filled = np.flatnonzero(counted.counts[0])
+    low, high = number(counted.edges[filled[0]]), number(counted.edges[filled[-1] + 1])
     lines = f" Lines: {', '.join(name for name, _, _ in curves)}." if curves else ""
     return Words(
         alt=f"{title}: histogram of {value_name}, from {low} to {high}.{lines}",
         how_to_read=f"Each bar is as high as the share of {unit} between its two edges, divided by its width, so that "
         "all bars together have the area 1, as the area under a density has.",
-        notes=[f"{int(spread.counts.sum()):,} {unit} counted."],
+        notes=[f"{int(counted.counts[0].sum()):,} {unit} counted."],
     )
+
+
+def _checked_edges(edges: ArrayLike) -> NDArray[np.float64]:
+    """Return the edges of bins.
+
+    Raises:
+        ValueError: they don't rise, or make no bin.
+    """
+    bins = np.asarray(edges, dtype=np.float64)
+    if bins.ndim != 1 or len(bins) < 2 or not np.all(np.diff(bins) > 0):
+        raise ValueError(f"edges must be at least two numbers, each above the one before, got {bins}")
+    return bins
+
+
+def _on_bins(
+    bins: NDArray[np.float64], counts: NDArray[np.int64], *said: NDArray[np.floating | np.integer]
+) -> Settings:
+    """Return where bars stand and what their hover texts may say, for the bins that hold something.
+
+    A bar of height 0 is left out: outlined, it would be a line along the axis.
+
+    Args:
+        bins: (bins + 1,) edges.
+        counts: (bins,) how many numbers each bin holds.
+        *said: (bins,) numbers for hover texts.
+    """
+    filled = counts > 0
+    return {
+        "x": ((bins[:-1] + bins[1:]) / 2)[filled].astype(np.float32),
+        "width": np.diff(bins)[filled].astype(np.float32),
+        "customdata": np.stack(said, axis=1)[filled].astype(np.float32),  # (filled bins, numbers)
+    }

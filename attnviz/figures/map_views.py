@@ -60,11 +60,8 @@ def retell(figure: go.Figure, words: Mapping[str, str]) -> go.Figure:
 
     layout = figure.layout
     meta = layout.meta
-    layout.meta = meta | {
-        "alt": told(meta["alt"]),
-        "how_to_read": told(meta["how_to_read"]),
-        "notes": [told(note) for note in meta["notes"]],
-    }
+    texts = {name: told(meta[name]) for name in ("alt", "how_to_read")}
+    layout.meta = meta | texts | {"notes": [told(note) for note in meta["notes"]]}
     for axis in (layout.xaxis, layout.yaxis):
         axis.title.text = told(axis.title.text)
     if layout.title.subtitle.text:

@@ -46,17 +46,10 @@ def figure_html(figure: go.Figure, *, title: str, about: Mapping[str, Any]) -> s
     """
     theme = theme_of(figure.layout.meta["theme"])
     drawn = on_page(figure).to_html(full_html=False, include_plotlyjs=True, config={"displaylogo": False})
-    return PAGE.format(
-        title=escape(title),
-        page=theme.page,
-        text=theme.text,
-        alt=escape(figure.layout.meta["alt"]),
-        figure=drawn,
-        how_to_read=escape(figure.layout.meta["how_to_read"]),
-        facts="\n".join(
-            f"<tr><th>{escape(name)}</th><td>{_cell(name, value)}</td></tr>" for name, value in about.items()
-        ),
-    )
+    rows = [f"<tr><th>{escape(name)}</th><td>{_cell(name, value)}</td></tr>" for name, value in about.items()]
+    said = {name: escape(figure.layout.meta[name]) for name in ("alt", "how_to_read")}
+    colours = {"page": theme.page, "text": theme.text}
+    return PAGE.format(title=escape(title), figure=drawn, facts="\n".join(rows), **said, **colours)
 
 
 def _cell(name: str, value: Any) -> str:

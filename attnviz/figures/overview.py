@@ -22,6 +22,7 @@ from attnviz.figures.scales import scaled
 from attnviz.figures.strips import Across, head_axes, head_cells, head_frames
 from attnviz.figures.theme import Floats, Settings, Theme
 
+PNG = "data:image/png;base64,"  # what an image in a figure begins with
 MAX_PIXELS = 5_000_000  # of all thumbnails together; more is slow to draw and finer than a screen
 MIN_SIDE = 48  # px of a thumbnail in the image, so that a browser that smooths it leaves cells sharp
 HEADS_A_ROW = 8  # of one layer, so that they can be told apart
@@ -100,6 +101,19 @@ def layer_overview(thumbnails: ArrayLike, **options: Unpack[LookOptions]) -> go.
     return figure
 
 
+def image_palette(theme: Theme) -> NDArray[np.uint8]:
+    """Return (66, 3) colours: the shades from weight 0 to 1, the masked grey, and an entry that stays transparent."""
+    stops = hex_to_rgb(theme.weight)
+    places = np.linspace(0, len(stops) - 1, N_SHADES)
+    shades = np.stack([np.interp(places, np.arange(len(stops)), channel) for channel in stops.T], axis=1)
+    return np.rint(255 * np.concatenate([shades, hex_to_rgb([theme.masked, theme.page])])).astype(np.uint8)
+
+
+def png_chunk(name: bytes, data: bytes) -> bytes:
+    """Return a chunk of a PNG: its length, its name, what it holds, and a checksum of both."""
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
 def _in_rows(maps: Floats, n_rows: int, across: int) -> Floats:
     """Return (rows, across, side, side): the maps of a layer in rows, with NaN where the last row ends early."""
     grid = np.full((n_rows * across, *maps.shape[1:]), np.nan, dtype=np.float32)
@@ -152,17 +166,9 @@ def _pixels(grid: Floats, by_root: bool) -> NDArray[np.uint8]:
     return padded.transpose(0, 2, 1, 3).reshape(n_down * padded.shape[2], n_across * padded.shape[3])
 
 
-def image_palette(look: Theme) -> NDArray[np.uint8]:
-    """Return (66, 3) colours: the shades from weight 0 to 1, the masked grey, and an entry that stays transparent."""
-    stops = hex_to_rgb(look.weight)
-    places = np.linspace(0, len(stops) - 1, N_SHADES)
-    shades = np.stack([np.interp(places, np.arange(len(stops)), channel) for channel in stops.T], axis=1)
-    return np.rint(255 * np.concatenate([shades, hex_to_rgb([look.masked, look.page])])).astype(np.uint8)
-
-
 def _image(grid: Floats, by_root: bool, palette: NDArray[np.uint8]) -> Settings:
     n_down, n_across = grid.shape[:2]
-    source = "data:image/png;base64," + base64.b64encode(_png(_pixels(grid, by_root), palette)).decode()
+    source = PNG + base64.b64encode(_png(_pixels(grid, by_root), palette)).decode()
     place = {"xref": "x", "yref": "y", "x": -0.5, "y": -0.5, "sizex": n_across, "sizey": n_down}
     return {"source": source, "sizing": "stretch", "layer": "below"} | place
 
@@ -177,12 +183,9 @@ def _png(pixels: NDArray[np.uint8], palette: NDArray[np.uint8]) -> bytes:
     lines[:, 1:] = pixels
     opaque = bytes([255] * NOTHING + [0])
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
-    chunks = [(b"IHDR", header), (b"PLTE", palette.tobytes()), (b"tRNS", opaque)]
-    chunks += [(b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b"")]
-    body = b"".join(
-        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
-    )
-    return b"\x89PNG\r\n\x1a\n" + body
+    chunks = [png_chunk(b"IHDR", header), png_chunk(b"PLTE", palette.tobytes()), png_chunk(b"tRNS", opaque)]
+    chunks += [png_chunk(b"IDAT", zlib.compress(lines.tobytes(), 9)), png_chunk(b"IEND", b"")]
+    return b"".join([b"\x89PNG\r\n\x1a\n", *chunks])
 
 
 def _hover_cells(grid: Floats, cells: Settings, by_root: bool, look: Look) -> go.Heatmap:

@@ -6,23 +6,19 @@ numbers) have one scale each, in `theme`.
 """
 
 import base64
-import struct
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-import numpy as np
 import plotly.graph_objects as go
 
 from attnviz.figures.colour import even_ramp, sequential
-from attnviz.figures.overview import image_palette
+from attnviz.figures.overview import PNG, image_palette, png_chunk
 from attnviz.figures.theme import OKABE_ITO, THEMES, theme_of
 
 DEFAULT = "indigo"  # what the figures draw in by themselves
 _ORANGE = OKABE_ITO[5]
-_PNG = "data:image/png;base64,"
 _POWERS = (1, 2)  # colours by the weight, or by its square root
 
 
@@ -118,11 +114,7 @@ def _as_key(scale: Iterable[Any] | None) -> tuple[tuple[float, str], ...]:
 def _repainted(source: str, theme: str, wanted: Palette) -> str:
     """Return the picture of all heads with another palette: its pixels are numbers of palette entries."""
     look = THEMES[theme]
-    png = base64.b64decode(source.removeprefix(_PNG))
-    old, new = (_chunk(image_palette(each)) for each in (look, replace(look, weight=wanted.weight)))
-    return _PNG + base64.b64encode(png.replace(old, new)).decode()
-
-
-def _chunk(palette: np.ndarray) -> bytes:
-    body = b"PLTE" + palette.tobytes()
-    return body + struct.pack(">I", zlib.crc32(body))
+    png = base64.b64decode(source.removeprefix(PNG))
+    palettes = (image_palette(each).tobytes() for each in (look, replace(look, weight=wanted.weight)))
+    old, new = (png_chunk(b"PLTE", palette) for palette in palettes)
+    return PNG + base64.b64encode(png.replace(old, new)).decode()

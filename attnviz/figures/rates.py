@@ -49,7 +49,8 @@ def rate_dots(
     reading = how_to_read or "Each dot is a share, the line through it the interval that it is known to."
     words = Words(f"{look.opening}{spoken}.", reading)
     height = 90 + 2 * look.label_size * (len(rows) + 1)
-    traces = _traces(rows, numbers, highlighted, look.colours)
+    said = [f"{escape(name)}: {100 * share:.1f} %{_interval(low, high)}" for name, share, low, high in rows]
+    traces = _traces(numbers, said, highlighted, look.colours)
     return finish(traces, layout | {"showlegend": False}, look, words, height=height)
 
 
@@ -63,22 +64,20 @@ def _checked(rows: Sequence[Rated], highlighted: Sequence[int]) -> Floats:
     return numbers
 
 
-def _traces(rows: Sequence[Rated], numbers: Floats, highlighted: Sequence[int], theme: Theme) -> list[go.Scatter]:
-    chosen = np.isin(np.arange(len(rows)), list(highlighted))
+def _traces(numbers: Floats, said: Sequence[str], highlighted: Sequence[int], theme: Theme) -> list[go.Scatter]:
+    chosen = np.isin(np.arange(len(numbers)), list(highlighted))
     looks = ((~chosen, theme.first, "circle"), (chosen, theme.second, "diamond"))
-    return [_dots(rows, numbers, np.flatnonzero(drawn), *look) for drawn, *look in looks if drawn.any()]
+    return [_dots(numbers, said, np.flatnonzero(drawn), *look) for drawn, *look in looks if drawn.any()]
 
 
-def _dots(rows: Sequence[Rated], numbers: Floats, drawn: NDArray[np.intp], colour: str, symbol: str) -> go.Scatter:
+def _dots(numbers: Floats, said: Sequence[str], drawn: NDArray[np.intp], colour: str, symbol: str) -> go.Scatter:
     share, low, high = numbers[drawn].T
     ends = {"array": np.nan_to_num(100 * (high - share)), "arrayminus": np.nan_to_num(100 * (share - low))}
-    said = [f"{escape(rows[i][0])}: {100 * rows[i][1]:.1f} %{_interval(*rows[i][2:])}" for i in drawn]
-    marker = {"color": colour, "size": 11, "symbol": symbol}
     line = ends | {"type": "data", "symmetric": False, "color": colour, "thickness": 2}
     place = {"x": 100 * share, "y": drawn.astype(np.int16), "error_x": line}
-    return go.Scatter(
-        mode="markers", marker=marker, customdata=said, hovertemplate="%{customdata}<extra></extra>", **place
-    )
+    marker = {"color": colour, "size": 11, "symbol": symbol}
+    hover = {"customdata": [said[row] for row in drawn.tolist()], "hovertemplate": "%{customdata}<extra></extra>"}
+    return go.Scatter(mode="markers", marker=marker, **place, **hover)
 
 
 def _interval(low: float, high: float) -> str:

@@ -111,8 +111,8 @@ def _groups(n_bars: int, highlighted: Collection[int], theme: Theme) -> list[tup
     Highlighted ones are hatched, so that they are told from the others without colour too.
     """
     chosen = np.isin(np.arange(n_bars), list(highlighted))
-    fills = (hatched(theme.second, theme.page, size=5, solidity=0.5), full(theme.first))
-    drawn = ((0, chosen, fills[0]), (1, ~chosen, fills[1]))
+    hatch = hatched(theme.second, theme.page, size=5, solidity=0.5)
+    drawn = ((0, chosen, hatch), (1, ~chosen, full(theme.first)))
     return [group for group in drawn if group[1].any()]
 
 

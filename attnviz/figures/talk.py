@@ -112,9 +112,8 @@ def map_on_slide(figure: go.Figure, labels: Sequence[str], height: int, *, title
     bar |= {"len": side / 2, "lenmode": "pixels", "title": {"text": "weight", "side": "top"}}
     figure.update_traces(colorbar=bar, selector={"type": "heatmap"})
     figure.update_shapes(line_width=4)
-    figure.update_layout(
-        width=round(18 + widest + side + BAR), height=height, margin={"t": top, "b": 4, "l": 4, "r": 4}
-    )
+    margin = {"t": top, "b": 4, "l": 4, "r": 4}
+    figure.update_layout(width=round(18 + widest + side + BAR), height=height, margin=margin)
     if not titled:
         figure.update_layout(title={"text": "", "subtitle": {"text": ""}})
     return figure
@@ -134,13 +133,13 @@ def code_on_slide(modules: ArrayLike, link: str, *, theme: str, label_size: int,
     scale = {"colorscale": [[0, "#FFFFFF"], [1, "#000000"]], "zmin": 0, "zmax": 1, "showscale": False}
     hidden: Settings = {"visible": False, "fixedrange": True}
     side = len(cells) - 0.5
-    layout: Settings = {
-        "xaxis": hidden | {"range": [-0.5, side], "constrain": "domain"},
-        "yaxis": hidden | {"range": [side, -0.5], "scaleanchor": "x", "constrain": "domain"},
-    }
+    across = hidden | {"range": [-0.5, side], "constrain": "domain"}
+    down = hidden | {"range": [side, -0.5], "scaleanchor": "x", "constrain": "domain"}
     look = Look(theme=theme, label_size=label_size)
     words = Words(f"QR code of {link}", "Point a phone's camera at it to open the address.")
-    return finish([go.Heatmap(z=cells, hoverinfo="skip", **scale)], layout, look, words, height=height)
+    return finish(
+        [go.Heatmap(z=cells, hoverinfo="skip", **scale)], {"xaxis": across, "yaxis": down}, look, words, height=height
+    )
 
 
 def _every_label(labels: Sequence[str], room: float, size: int) -> Settings:
