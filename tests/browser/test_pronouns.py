@@ -12,7 +12,7 @@ from attnviz.core.pronouns.items import SHIPPED
 from attnviz.core.pronouns.mentions import split_words
 from attnviz.core.pronouns.one_sentence import all_heads_looks, margins, word_tokens
 from attnviz.core.pronouns.scoreboard import csv_text, read_boards
-from tests.browser.app_page import address_of, cell, choose, chosen, fill, go, plot, rest, run_text, widget
+from tests.browser.app_page import address_of, cell, choose, chosen, fill, go, plot, rest, run_text, until, widget
 
 STATION = example_named("station").text
 LAURA, PETER, STATION_WORD, HE = 0, 2, 5, 7
@@ -67,7 +67,7 @@ def test_an_example_by_mouse_shows_its_sentence_and_head(tab: Page, smollm2: Any
     expect_head(tab, "L13 H8", "it")
     tab.get_by_role("button", name="she or he?").click()
     expect_head(tab, "L9 H4")
-    assert asked(tab) == (HE, {1: [LAURA], 2: [PETER]}, 2)
+    until(tab, lambda: asked(tab), (HE, {1: [LAURA], 2: [PETER]}, 2))
     weights = looks(smollm2)[9, 4]
     expect(tab.get_by_text("In this head he finds the man")).to_contain_text(
         f"Laura {weights[0]:.2f}, Peter {weights[1]:.2f}"
@@ -82,17 +82,17 @@ def test_a_click_on_words_sets_candidates_answer_and_who_looks(tab: Page) -> Non
     rest(tab)
     word(tab, LAURA).click()
     rest(tab)
-    assert asked(tab) == (HE, {1: [PETER], 2: [STATION_WORD]}, 1)
+    until(tab, lambda: asked(tab), (HE, {1: [PETER], 2: [STATION_WORD]}, 1))
     choose(tab, "click", "the answer")
     rest(tab)
     word(tab, LAURA).click()
     rest(tab)
-    assert asked(tab) == (HE, {1: [LAURA], 2: [PETER], 3: [STATION_WORD]}, 1)
+    until(tab, lambda: asked(tab), (HE, {1: [LAURA], 2: [PETER], 3: [STATION_WORD]}, 1))
     choose(tab, "click", "who looks")
     rest(tab)
     word(tab, 9).click()
     expect_head(tab, "L9 H4", "the")
-    assert asked(tab)[0] == 9
+    until(tab, lambda: asked(tab)[0], 9)
     assert address_of(tab) | {"pronoun": "9", "candidates": "0_2_5", "answer": "0", "click": "pronoun"} == address_of(
         tab
     )
@@ -117,7 +117,7 @@ def test_the_same_by_keyboard(tab: Page) -> None:
     tab.keyboard.press("ArrowLeft")
     tab.keyboard.press("Space")
     rest(tab)
-    assert asked(tab) == (HE, {1: [LAURA], 2: [PETER]}, 1)
+    until(tab, lambda: asked(tab), (HE, {1: [LAURA], 2: [PETER]}, 1))
     tab.get_by_role("button", name="Two heads, two answers").focus()
     tab.keyboard.press("Enter")
     expect_head(tab, "L9 H3", "she")
@@ -230,7 +230,7 @@ def test_a_copied_link_asks_somebody_else_the_same(tab: Page, other_tab: Page) -
     open_page(other_tab, **address_of(tab))
     for page in (tab, other_tab):
         assert address_of(page) == choices
-        assert asked(page) == (9, {1: [0, 1], 2: [5]}, 2)
+        until(page, lambda page=page: asked(page), (9, {1: [0, 1], 2: [5]}, 2))
         expect_head(page, "L4 H2", "the")
         expect(page.locator(".arcs")).to_have_count(3)
         expect(page.locator(plot("pair-difference"))).to_have_count(1)
@@ -247,10 +247,11 @@ def test_two_visitors_at_once_keep_their_own_questions(tab: Page, other_tab: Pag
     word(other_tab, PETER).click()
     expect_head(other_tab, "L9 H4", "Peter")
     rest(tab)
-    assert asked(tab) == (HE, {1: [PETER]}, 1) and asked(other_tab) == (PETER, {1: [LAURA]}, 1)
+    until(tab, lambda: asked(tab), (HE, {1: [PETER]}, 1))
+    until(other_tab, lambda: asked(other_tab), (PETER, {1: [LAURA]}, 1))
     run_text(other_tab, "Anna told Tom that she had left")
     word(tab, STATION_WORD).click()
     expect_head(other_tab, "L9 H4", "she")
     rest(tab)
-    assert asked(tab)[:2] == (HE, {1: [PETER], 2: [STATION_WORD]})
+    until(tab, lambda: asked(tab)[:2], (HE, {1: [PETER], 2: [STATION_WORD]}))
     assert address_of(tab)["text"] == STATION
