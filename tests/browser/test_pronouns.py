@@ -164,6 +164,8 @@ def test_what_a_head_does_to_the_next_word(tab: Page) -> None:
     expect(tab.get_by_text("milder than zero")).to_be_visible()
     rest(tab)
     assert tab.locator(".st-key-layer-effects [aria-label]").first.get_attribute("aria-label") != zero
+    choose(tab, "instead", "nothing")
+    rest(tab)
     click_cell(tab, "direct-map", 3, 20, (9, 30))
     expect_head(tab, "L20 H3")
     every = tab.get_by_role("button", name="Switch off every head, one after another")
