@@ -11,6 +11,12 @@ from playwright.sync_api import Locator, Page, expect
 
 MAP = ".st-key-head-map .js-plotly-plot"
 IDLE = "document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'"
+RESTS = f"""() => new Promise((resolve) => {{
+  const answered = () => !(window.lastSent > window.lastHeard);
+  const quietly = () => answered() && {IDLE};
+  const look = (times) => (times > 8 ? resolve(true) : setTimeout(() => look(quietly() ? times + 1 : 0), 40));
+  look(0);
+}})"""
 NUMBERS = """(selector) => {
   const rows = document.querySelector(selector)?.calcdata?.[0]?.[0]?.z;
   return rows ? Array.from(rows, (row) => Array.from(row, (value) => Number.isFinite(value) ? value : null)) : null;
@@ -33,11 +39,19 @@ DRAWN = """(selector) => JSON.stringify(
   document.querySelector(selector)?._fullData?.map((trace) => trace.y && !trace.z
     ? Array.from(trace.y) : Array.from(trace._input.z.bdata)) ?? null)"""
 CHANGED = f"([selector, before]) => ![before, 'null'].includes(({DRAWN})(selector))"
-SLOW_ANSWERS = """
+WIRE = """
 const Socket = window.WebSocket;
 const [held, state] = [[], { holding: false }];
 const later = (listener) => (event) => (state.holding ? held.push({ listener, event }) : listener(event));
 window.WebSocket = class extends Socket {
+  constructor(...args) {
+    super(...args);
+    super.addEventListener("message", () => { window.lastHeard = performance.now(); });
+  }
+  send(data) {
+    window.lastSent = performance.now();
+    super.send(data);
+  }
   set onmessage(listener) { super.onmessage = later(listener); }
   addEventListener(type, listener, ...rest) {
     super.addEventListener(type, type === "message" ? later(listener) : listener, ...rest);
@@ -54,7 +68,7 @@ window.allAnswersWait = (word) => new Promise((resolve) => {
     : setTimeout(() => look(held.length, held.length === last ? quiet + 1 : 0), 50));
   look(-1, 0);
 });
-"""  # with it a test decides when the page hears what the server sent, as if the way were long
+"""  # tells when the page spoke to the server and heard from it, and lets a test hold answers back, as on a long way
 
 
 def open_app(page: Page, address: str) -> None:
@@ -82,15 +96,18 @@ def go(page: Page, address: str, chart: str = "") -> None:
         page.wait_for_selector(f"{plot(chart)} .main-svg")
 
 
+def until(page: Page, look: Callable[[], Any], expected: Any) -> None:
+    """Wait until what is looked at is as expected; fail with both if it never is."""
+    for _ in range(1000):
+        if look() == expected:
+            return
+        page.wait_for_timeout(100)
+    assert look() == expected
+
+
 def rest(page: Page) -> None:
-    """Wait until no script runs and none has started for a moment."""
-    page.wait_for_function(
-        f"""() => new Promise((resolve) => {{
-          let quiet = 0;
-          const look = () => {{ quiet = {IDLE} ? quiet + 1 : 0; quiet > 8 ? resolve(true) : setTimeout(look, 40); }};
-          look();
-        }})"""
-    )
+    """Wait until the server has answered all that was sent, no script runs, and none has started for a moment."""
+    page.wait_for_function(RESTS)
 
 
 def widget(page: Page, key: str) -> Locator:

@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from tests.browser.app_page import WIRE
 from tests.browser.apps.server import Board, serve
 from tests.browser.tabs import SIZE, Tabs
 from tests.chromium import CHROMIUM_FLAGS, CHROMIUM_NAMES, find_chromium
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 60
-PAGE_SECONDS = 120  # the first page loads the default model, and a busy machine takes its time
+PAGE_SECONDS = 300  # the first page loads the default model, and a busy machine takes its time
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -119,6 +120,7 @@ def page(context: BrowserContext) -> Page:
 def board_of_all(browser: Browser) -> Iterator[Board]:
     """Open a page of components without the app around them, and end it after the last browser test."""
     context = browser.new_context(viewport=SIZE, color_scheme="light", accept_downloads=True)
+    context.add_init_script(WIRE)
     for url in serve("components.py"):
         yield Board(context.new_page(), url)
     context.close()

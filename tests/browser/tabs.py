@@ -7,7 +7,7 @@ from urllib.parse import urlparse
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
-from tests.browser.app_page import SLOW_ANSWERS, assert_no_error_box, open_app
+from tests.browser.app_page import WIRE, assert_no_error_box, rest
 
 SIZE = {"width": 1280, "height": 900}
 SCHEMES = {"light": "light", "dark": "dark", "other": "light"}  # of each tab, which has a context of its own
@@ -51,6 +51,7 @@ class Tabs:
                 accept_downloads=True,
             )
             context.set_default_timeout(1000 * self.patience)
+            context.add_init_script(WIRE)
             context.new_page().goto(f"{self.url}/_stcore/health")
             self.contexts[name] = context
         return self.contexts[name]
@@ -85,7 +86,6 @@ class Tabs:
             page.emulate_media(color_scheme=SCHEMES[name])
             page.mouse.move(0, 0)
         context.set_offline(False)
-        context.clear_cookies()
         kept.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
 
     def close(self) -> None:
@@ -94,7 +94,8 @@ class Tabs:
 
     def _open(self, name: str) -> Page:
         page = self.context(name).new_page()
-        page.add_init_script(SLOW_ANSWERS)
-        open_app(page, self.url)
+        page.goto(f"{self.url}/talk?model=untrained")  # the lightest page, and the model that loads at once
+        page.wait_for_selector("[data-testid=stSidebar] .st-key-palette input:enabled")  # connected, and drawn
+        rest(page)
         self.pages[name], self.faults[name] = page, watch(page)
         return page

@@ -8,21 +8,18 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from attnviz.app.guide.tour import stops
 from attnviz.figures import head_map, talk_html
-from tests.browser.app_page import expect_head, go, open_app, rest, widget, width_beyond
+from tests.browser.app_page import choose, chosen, expect_head, go, open_app, rest, widget, width_beyond
 
 ADDRESSES = (
     "?query=10&key=3&histogram=all",
     "?measure=entropy&order=measure&strip=lines&off=16.0&acts=pass",
-    "?tool=compare",
-    "?tool=find",
-    "?tool=lines",
-    "?tool=writes",
     "scratch?step=scores",
     "pronouns",
     "generate?written=3",
     "cost?cost_part=flash",
     "talk",
 )
+SEEN = ("[data-testid=stSidebar]", ".st-key-overview", ".st-key-head-map")  # what Explore shows with every tool
 # Rule of axe-core, the elements it may complain about, and why nothing here can mend it.
 ALLOWED = (
     (
@@ -56,10 +53,18 @@ FOCUS = """() => {
 }"""
 
 
-def faults(page: Page, *rules: str) -> list[str]:
-    """Return what axe-core finds on the page, by these rules or all, that is serious or critical and isn't allowed."""
+def faults(page: Page, *rules: str, without: tuple[str, ...] = ()) -> list[str]:
+    """Return what axe-core finds that is serious or critical and isn't allowed.
+
+    Args:
+        page: where it looks.
+        rules: by which, or by all.
+        without: what it leaves out.
+    """
     options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
-    violations = Axe().run(page, options=options).response["violations"]
+    violations = (
+        Axe().run(page, context={"exclude": list(without)} if without else None, options=options).response["violations"]
+    )
     return [
         f"{page.url}: {rule['id']} at {node['target']}: {node['html'][:200]} {node['failureSummary'][:200]}"
         for rule in violations
@@ -83,6 +88,18 @@ def test_no_page_keeps_anybody_out_and_each_fits_a_phone(tab: Page, dark_tab: Pa
     assert width_beyond(tab, 420) <= 0
     go(dark_tab, address)
     assert faults(dark_tab, "color-contrast") == []  # nothing else differs
+
+
+def test_no_tool_of_explore_keeps_anybody_out(tab: Page, dark_tab: Page) -> None:
+    for page, rules in ((tab, ()), (dark_tab, ("color-contrast",))):
+        go(page, "?tool=compare", "compare-a")
+        for tool in ("Compare", "Find heads", "Heads as lines", "What it writes"):
+            if chosen(page, "tool") != tool:
+                choose(page, "tool", tool)
+                page.wait_for_url(lambda url: "tool=compare" not in url)
+                rest(page)
+            assert chosen(page, "tool") == tool
+            assert faults(page, *rules, without=SEEN) == []
 
 
 def test_neither_tour_nor_glossary_keeps_anybody_out(tab: Page, dark_tab: Page) -> None:

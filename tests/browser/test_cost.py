@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.app_page import choose, go, plot, rest, unfold, widget, width_beyond
@@ -13,21 +12,25 @@ CELLS = "(selector) => Array.from(document.querySelector(selector).calcdata[0][0
 SMALL = "cost?model=untrained&layer=0&head=0"
 
 
-@pytest.mark.parametrize("part", FIRST)
-def test_a_part_opens_from_its_link_with_its_formula_and_code_and_fits_a_phone(tab: Page, part: str) -> None:
-    go(tab, f"{SMALL}&cost_part={part}", FIRST[part])
-    expect(tab.get_by_role("heading", name=TITLES[part])).to_be_visible()
-    expect(tab.locator(".katex-display").first).to_be_visible()
-    expect(tab.locator("[data-testid=stLatex] .katex-error")).to_have_count(0)
+def open_part(page: Page, part: str) -> None:
+    """Go to a part; it is there with its formula."""
+    go(page, f"{SMALL}&cost_part={part}", FIRST[part])
+    expect(page.get_by_role("heading", name=TITLES[part])).to_be_visible()
+    expect(page.locator(".katex-display").first).to_be_visible()
+    expect(page.locator("[data-testid=stLatex] .katex-error")).to_have_count(0)
+
+
+def test_the_score_matrix_opens_with_answer_and_code_and_fits_a_phone(tab: Page) -> None:
+    open_part(tab, "matrix")
     tab.get_by_role("button", name="Show the answer").click()
     expect(tab.get_by_role("button", name="Hide the answer")).to_be_visible()
     unfold(tab, "The code that made these pictures")
-    expect(tab.locator(f".st-key-code-{part} [data-testid=stCode]").first).to_contain_text("def ")
+    expect(tab.locator(".st-key-code-matrix [data-testid=stCode]").first).to_contain_text("def ")
     assert width_beyond(tab, 420) <= 0
 
 
 def test_sizes_move_the_meeting_point_and_the_link_keeps_them(tab: Page) -> None:
-    go(tab, f"{SMALL}&cost_part=grows", FIRST["grows"])
+    open_part(tab, "grows")
     expect(tab.get_by_role("heading", name=re.compile("From s = 24,576 on"))).to_be_visible()
     widget(tab, "cost_d").get_by_role("slider").press("ArrowRight")
     expect(tab.get_by_role("heading", name=re.compile("From s = 30,720 on"))).to_be_visible()
@@ -45,10 +48,12 @@ def test_sizes_move_the_meeting_point_and_the_link_keeps_them(tab: Page) -> None
     rest(tab)
     go(tab, link.rsplit("/", 1)[-1], FIRST["grows"])
     expect(tab.get_by_role("heading", name=re.compile("From s = 10,240 on"))).to_be_visible()
+    assert width_beyond(tab, 420) <= 0
 
 
 def test_the_film_goes_on_and_back(tab: Page) -> None:
     go(tab, "cost?cost_part=flash&cost_block=4&cost_at=0", FIRST["flash"])
+    expect(tab.get_by_role("heading", name=TITLES["flash"])).to_be_visible()
     assert tab.evaluate(CELLS, plot("flash-grid")) == [[3, 2, 2], [0, 0, 2], [0, 0, 0]]
     for step in (2, 3, 4, 5):
         tab.get_by_role("button", name="Next block").click()
@@ -62,6 +67,7 @@ def test_the_film_goes_on_and_back(tab: Page) -> None:
     expect(tab.get_by_text("This row is finished.")).to_be_visible()
     rest(tab)
     assert tab.evaluate(CELLS, plot("flash-grid")) == [[1, 2, 2], [1, 1, 2], [1, 1, 3]]
+    assert width_beyond(tab, 420) <= 0
 
 
 def test_stop_stops_and_a_second_visitor_waits(tab: Page, other_tab: Page) -> None:

@@ -231,23 +231,16 @@ def test_dark_and_light_pages_have_colours_of_their_own(tab: Page, smollm2: Any)
 
 def test_clicks_while_a_long_text_is_read_end_with_the_last_choice(tab: Page, smollm2: Any) -> None:
     go(tab, "")
-    run_text(tab, "switches" + " word" * 900)
+    run_text(tab, " word" * 1200)
     expect(tab.get_by_text("Reading the text with").first).to_be_visible()
-    for key, option in (("causal", "off"), ("colours", "square root"), ("causal", "on"), ("causal", "off")):
+    for key, option in (("causal", "on"), ("colours", "square root"), ("causal", "off")):
         choose(tab, key, option)
-    expect(tab.get_by_text("no causal mask")).to_be_visible()
-    rest(tab)
-    expect(widget(tab, "zoom").get_by_role("combobox")).to_have_value(re.compile("^all 90"))
-    assert (numbers(tab)[np.triu_indices(20, 1)] > 0).all()
-    assert chosen(tab, "colours") == "square root"
-    run_text(tab, "an example" + " word" * 900)
-    expect(tab.get_by_text("Reading the text with").first).to_be_visible()
-    choose(tab, "colours", "linear")
     tab.get_by_role("button", name="Who was lost?").click()
     lost = smollm2.trace("The letters from my friend in Boston were lost")
-    expect_map(tab, lost.weights(13, 8), np.tri(9, dtype=bool))
+    expect_map(tab, lost.weights(13, 8, switches=Switches(causal=False)))
+    expect(tab.get_by_text("no causal mask")).to_be_visible()
     rest(tab)
-    assert chosen(tab, "colours") == "linear"
+    assert (chosen(tab, "causal"), chosen(tab, "colours")) == ("off", "square root")
 
 
 @pytest.mark.parametrize(

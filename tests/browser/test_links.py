@@ -104,7 +104,7 @@ def test_a_copied_link_opens_the_same_picture(tab: Page, other_tab: Page, app_ur
 
 
 def test_somebody_new_opens_a_link_and_a_code_that_says_the_same(page: Page, app_url: str) -> None:
-    link = f"{app_url}/cost?model=untrained&cost_part=matrix&text={quote(TEXT)}"
+    link = f"{app_url}/cost?model=untrained&layer=2&head=1&cost_part=matrix&text={quote(TEXT)}"
     page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     open_page(page, link)
     page.wait_for_selector(".st-key-matrix-curves .main-svg")

@@ -175,7 +175,7 @@ def test_a_deck_of_ones_own_is_there_again_after_a_reload(page: Page, app_url: s
     page.get_by_role("button", name="Save as scene").click()
     expect(page.get_by_text("Saved as scene 1 of the deck")).to_be_visible()
     rest(page)
-    page.goto(f"{app_url}/talk?deck=own")
+    page.goto(f"{app_url}/talk?deck=own&model=untrained&layer=1&head=2")
     expect(page.get_by_text("L1 H2: who looks at whom").first).to_be_visible()
     page.reload()
     expect(page.get_by_text("Scenes: 1. Minutes: 1.")).to_be_visible()
