@@ -6,12 +6,12 @@ import numpy as np
 import streamlit as st
 
 from attnviz.app.cost.sizes import LENGTHS, chosen_model, sizes_row
-from attnviz.app.cost.texts import table
+from attnviz.app.shell.markdown import table
 from attnviz.app.shell.visit import Visit, theme
 from attnviz.app.show import charts
 from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import OF_NOTHING
-from attnviz.app.show.lesson import Step, guess
+from attnviz.app.show.lesson import Step, guess, per_cent
 from attnviz.core.cost.formulas import FLOPS_PER_MULTIPLY_ADD, LayerCost, Shape, layer_cost, meeting_point
 from attnviz.figures import Curve, Mark, cost_curves, quantity
 
@@ -115,12 +115,7 @@ def _marks(part: Step, shape: Shape, log: bool) -> list[Mark]:
 def _table(shape: Shape, cost: LayerCost) -> str:
     names = {"projections": cost.projections, "attention": cost.attention, "MLP": cost.mlp, "together": cost.total}
     rows = [
-        (
-            name,
-            quantity(value),
-            f"{value / cost.total:.0%}".replace("%", "\u00a0%"),
-            quantity(value * shape.n_layers),
-        )
+        (name, quantity(value), per_cent(value / cost.total).replace(" ", "\u00a0"), quantity(value * shape.n_layers))
         for name, value in names.items()
     ]
     s = st.session_state.cost_s

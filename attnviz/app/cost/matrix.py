@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from attnviz.app.cost.sizes import LENGTHS, sizes_row
-from attnviz.app.cost.texts import table
+from attnviz.app.shell.markdown import table
 from attnviz.app.shell.visit import Visit, theme
 from attnviz.app.show import charts
 from attnviz.app.show.choose import choose

@@ -9,15 +9,3 @@ from attnviz.app.show.lesson import Step, read_steps
 def all_parts() -> dict[str, Step]:
     """Return the parts by name, in the order of the file."""
     return read_steps("attnviz.app.cost", "part")
-
-
-def table(header: str, rows: list[tuple[str, ...]]) -> str:
-    """Return a Markdown table whose first column is left-aligned and the others right.
-
-    >>> print(table("| a | b |", [("x", "1")]))
-    | a | b |
-    |:--|--:|
-    | x | 1 |
-    """
-    n_columns = header.count("|") - 1
-    return "\n".join([header, f"|:--|{'--:|' * (n_columns - 1)}", *(f"| {' | '.join(row)} |" for row in rows)])

@@ -13,7 +13,7 @@ from attnviz.app.shell.markdown import as_sentence, plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
 from attnviz.app.show.facts import OF_NOTHING, at_rest
-from attnviz.app.show.lesson import Step, awaited, folded, guess
+from attnviz.app.show.lesson import Step, awaited, folded, guess, once_shown
 from attnviz.core.attention.naive import masked_softmax
 from attnviz.core.compare.changed_token import (
     Alike,
@@ -25,6 +25,7 @@ from attnviz.core.compare.changed_token import (
     same_bits,
 )
 from attnviz.core.threads import half_the_cores
+from attnviz.core.trace.head import Head
 from attnviz.core.trace.records import Token
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
@@ -59,10 +60,7 @@ def _random(visit: Visit, step: Step) -> None:
     with left:
         _random_maps(visit, masked, "with the mask", signs[0], largest)
     with right:
-        if shown:
-            _random_maps(visit, free, "without it", signs[1], largest)
-        else:
-            awaited(step.say("awaited"), HEIGHT)
+        once_shown(shown, step, HEIGHT, partial(_random_maps, visit, free, "without it", signs[1], largest))
     heads = "1 head" if n_heads == 1 else f"{n_heads} heads"
     st.caption(step.say("random", heads=heads, d=d, n_drawn=min(d, MOST_COMPONENTS)))
 
@@ -88,22 +86,13 @@ def _changed(n_tokens: int, d: int, n_heads: int, seed: int, causal: bool) -> To
 
 def _random_maps(visit: Visit, found: TokenChange, name: str, signs: Sequence[str], largest: float) -> None:
     """Draw one head's weights, and below them by how much each number of the output changed."""
-    tokens = [f"token {index}" for index in range(len(signs))]
-    allowed = found.weights[0] > 0
-    figure = head_map(
-        found.weights[0],
-        tokens,
-        tokens,
-        allowed=allowed,
-        title=f"Weights of head 0, {name}",
-        theme=visit.theme,
-        height=430,
-    )
-    table = {"query": tokens, **{f"key {key}": found.weights[0][:, key].round(6) for key in range(len(tokens))}}
+    tokens, weights = [f"token {index}" for index in range(len(signs))], found.weights[0]
+    look = {"title": f"Weights of head 0, {name}", "theme": visit.theme, "height": 430}
+    figure = head_map(weights, tokens, tokens, allowed=weights > 0, **look)
+    table = {"query": tokens, **{f"key {key}": weights[:, key].round(6) for key in range(len(tokens))}}
     charts.draw(figure, f"mask-weights-{name.split()[0]}", f"weights {name}", partial(dict, table), about=OF_NOTHING)
-    difference = (found.output_after - found.output)[:, :MOST_COMPONENTS]
     figure = component_map(
-        difference,
+        (found.output_after - found.output)[:, :MOST_COMPONENTS],
         [f"{token} {sign}" for token, sign in zip(tokens, signs, strict=True)],
         value_range=largest,
         bar_title="change of the output",
@@ -135,22 +124,26 @@ def _real(visit: Visit, step: Step) -> None:
     except ValueError as error:
         st.info(as_sentence(str(error)))
         return
-    first = next(iter(traces.values()))
-    alike = compare_tokens(*first, part=visit.part)
+    alike = compare_tokens(*next(iter(traces.values())), part=visit.part)
     if not alike.n_shared:
         st.info(step.say("nothing_shared", other=other))
         return
     _compare(visit, step, traces, alike, masked_first=bool(own))
     if cannot:
         st.info(plain(cannot))
+    _say_compared(visit, step, traces, alike, bool(own))
+
+
+def _say_compared(visit: Visit, step: Step, traces: Mapping[str, tuple[Trace, Trace]], alike: Alike, own: bool) -> None:
+    """Say what was compared, how the two texts differ in length and, under the model's `own` mask, in all heads."""
     if alike.n_shared > MOST_TOKENS:
         st.caption(step.say("drawn", drawn=MOST_TOKENS, n=alike.n_shared))
-    switched = " " + step.say("switched") if len(passes) == 2 else ""
+    switched = " " + step.say("switched") if len(traces) == 2 else ""
     st.caption(step.say("real", last=st.session_state.swap) + switched)
     if alike.n_before != alike.n_after:
         st.caption(step.say("lengths", n=alike.n_before, n_other=alike.n_after, n_shared=alike.n_shared))
     elif own and alike.first > 0 and alike.n_before <= MOST_COMPARED:
-        n_heads, n_same = heads_that_kept(*first, part=visit.part)
+        n_heads, n_same = heads_that_kept(*next(iter(traces.values())), part=visit.part)
         st.caption(step.say("all_heads", n_heads=n_heads, n_same=n_same, first=alike.first))
 
 
@@ -178,9 +171,10 @@ def _compare(
     largest = _coloured(weights.values(), alike.first - where["queries"].start)
     columns = st.columns(2, gap="medium")
     for column, name, sign in zip(columns, pictures, signs, strict=False):
-        allowed = traces[name][0].allowed(visit.layer, visit.head, part=visit.part, queries=drawn, keys=drawn)
+        of = traces[name][0].head(visit.layer, visit.head, part=visit.part).tile(drawn, drawn)
+        before, after = (side[-(drawn.stop - drawn.start) :, drawn] for side in weights[name])
         with column:
-            _difference(visit, name, weights[name], sign, labels, drawn, allowed, largest)
+            _difference(visit, name, before, after, sign, labels, of, largest)
     if len(pictures) < len(weights):
         with columns[1]:
             awaited(step.say("awaited"), HEIGHT)
@@ -228,27 +222,25 @@ def swapped(text: str, word: str) -> str:
 def _difference(
     visit: Visit,
     name: str,
-    pair: Sequence[NDArray[np.float32]],
+    before: NDArray[np.float32],
+    after: NDArray[np.float32],
     signs: Sequence[str],
     labels: Sequence[list[str]],
-    drawn: slice,
-    allowed: NDArray[np.bool_],
+    of: Head,
     largest: float,
 ) -> None:
-    """Draw by how much the chosen head's weights changed, with a sign at each row."""
-    n_drawn = drawn.stop - drawn.start
-    before, after = (weights[-n_drawn:, drawn] for weights in pair)
+    """Draw by how much the tile of a head changed, with a sign at each row; colours end at the `largest` change."""
     queries, keys = labels
-    signs = signs[-n_drawn:]
+    signs = signs[-len(queries) :]
     figure = head_map(
         after - before,
         [f"{label} {sign}" for label, sign in zip(queries, signs, strict=True)],
         keys,
-        allowed=allowed,
+        allowed=of.allowed,
         kind="difference",
         value_range=(-largest, largest),
-        query_start=drawn.start,
-        key_start=drawn.start,
+        query_start=of.queries.start,
+        key_start=of.queries.start,
         title=f"{visit.name} {name}: change of weights",
         theme=visit.theme,
         height=HEIGHT,

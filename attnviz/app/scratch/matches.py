@@ -12,16 +12,17 @@ from attnviz.app.scratch.stream import stream
 from attnviz.app.scratch.trail import ladder, signed, trail
 from attnviz.app.scratch.weighted_sum import cell_vote, next_word
 from attnviz.app.shell import cache
-from attnviz.app.shell.markdown import plain
+from attnviz.app.shell.cache import ModelChoice
+from attnviz.app.shell.markdown import plain, table
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
 from attnviz.app.show.lesson import Step, folded, guess, in_powers, minus
 from attnviz.app.show.numpy_model import MOST_TOKENS
 from attnviz.core.attention.textbook import scaled_dot_product_attention
 from attnviz.core.compare.agreement import largest_probability_difference, largest_weight_difference
+from attnviz.core.trace.head import Head
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
-from attnviz.figures import head_map
 from attnviz.models.measure.torch_attention import torch_attention
 
 TYPES = ("float32", "float64")
@@ -43,7 +44,7 @@ def draw(visit: Visit, step: Step) -> None:
     with left:
         _map(visit, numbers, apart)
     with right:
-        if numbers.real and numbers.part != "cross":
+        if numbers.real and not numbers.cross:
             st.markdown(f"#### {step.say('end_title')}")
             _end(visit, step, numbers)
     folded(step.say("numbers_title"), "matches-numbers", partial(_in_numbers, visit, step, numbers, found))
@@ -52,7 +53,7 @@ def draw(visit: Visit, step: Step) -> None:
 def _in_numbers(visit: Visit, step: Step, numbers: Numbers, found: Differences) -> None:
     """Say how far apart both ways are, for this head and for the whole model."""
     st.markdown(_table(step, found))
-    if numbers.trace is not None and _extras(numbers.trace, numbers):
+    if numbers.of is not None and _extras(numbers.of):
         st.caption(step.say("extras"))
     if numbers.real:
         _whole_model(visit, step)
@@ -71,40 +72,33 @@ def _tiny(value: float) -> str:
     return minus(f"{value:.1e}")
 
 
-def _extras(trace: Trace, numbers: Numbers) -> bool:
+def _extras(of: Head) -> bool:
     """Return True if the model's own attention has more than the textbook's: a soft-cap, sinks or a bias."""
-    record = trace.records[numbers.part][numbers.layer]
+    record = of.trace.records[of.part][of.layer]
     return any(getattr(record, name, None) is not None for name in ("softcap", "sinks", "bias"))
 
 
 def _table(step: Step, found: Differences) -> str:
-    lines = [step.says["header"], "|:--|--:|--:|--:|"]
+    rows = []
     for name, (output, weights) in found.items():
-        unit = np.finfo(name).eps
-        lines.append(f"| {name} | {_tiny(np.abs(weights).max())} | {_tiny(np.abs(output).max())} | {_tiny(unit)} |")
-    return "\n".join(lines)
+        sizes = np.abs(weights).max(), np.abs(output).max(), np.finfo(name).eps
+        rows.append((name, *map(_tiny, sizes)))
+    return table(step.says["header"], rows)
 
 
 def _map(visit: Visit, numbers: Numbers, apart: NDArray[np.floating]) -> None:
-    allowed = numbers.allowed[:, numbers.shown]
-    queries, keys = numbers.queries[numbers.shown], numbers.keys[numbers.shown]
-    figure = head_map(
-        apart,
-        [token.label for token in queries],
-        [token.label for token in keys],
-        allowed=allowed,
+    figure = numbers.map_of(apart).figure(
         kind="difference",
-        query_start=numbers.shown.start,
-        key_start=numbers.shown.start,
         bar_title="NumPy − PyTorch, float32",
         title=f"Weights of {numbers.name}: NumPy minus PyTorch",
         theme=visit.theme,
         height=500,
     )
     name = f"NumPy minus PyTorch {numbers.name}"
+    queries, keys = numbers.queries[numbers.shown], numbers.keys[numbers.shown]
     columns = {token.label + f" ({token.index})": [_tiny(x) for x in apart[:, i]] for i, token in enumerate(keys)}
-    table = {"query": [token.label for token in queries], **columns}
-    charts.draw(figure, "lesson-apart", name, lambda: table, about=numbers.about)
+    columns = {"query": [token.label for token in queries], **columns}
+    charts.draw(figure, "lesson-apart", name, lambda: columns, about=numbers.about)
 
 
 def _whole_model(visit: Visit, step: Step) -> None:
@@ -114,14 +108,11 @@ def _whole_model(visit: Visit, step: Step) -> None:
         return
     other = "torch" if visit.choice.engine == "numpy" else "numpy"
     choice = replace(visit.choice, engine=other, dtype="float32")
-    place = st.empty()
     try:
-        trace = cache.get_trace(choice, visit.text, Switches(), say=lambda sentence: place.info(plain(sentence)))
+        trace = _read(visit, choice)
     except ValueError as error:
         st.info(plain(f"The whole model can't be run both ways: {error}."))
         return
-    finally:
-        place.empty()
     key = ("both engines", visit.choice, choice, visit.text)
     weights = cache.results().get(key, lambda: largest_weight_difference(visit.rest, trace))
     n_heads = sum(
@@ -135,6 +126,14 @@ def _whole_model(visit: Visit, step: Step) -> None:
         st.markdown(step.say("whole_words", chance=_tiny(chance), **words))
 
 
+def _read(visit: Visit, choice: ModelChoice) -> Trace:
+    place = st.empty()
+    try:
+        return cache.get_trace(choice, visit.text, Switches(), say=lambda sentence: place.info(plain(sentence)))
+    finally:
+        place.empty()
+
+
 def _end(visit: Visit, step: Step, numbers: Numbers) -> None:
     """Show the followed number from its product to the next word, once more and whole."""
     key = numbers.cell[1]
@@ -146,6 +145,6 @@ def _end(visit: Visit, step: Step, numbers: Numbers) -> None:
     words, chances = next_word(visit, numbers, flow)
     vote = float(cell_vote(numbers, flow, words)[0])
     ladder(numbers, size, visit.rest.label_of(int(words[0])), vote, float(chances[0]))
-    trace = numbers.trace
+    trace = visit.rest
     n_cells = sum(trace.heads(layer) * int(trace.allowed(layer, 0).sum()) for layer in trace.layers)
     st.markdown(step.say("end", n_cells=n_cells, added=signed(vote), query=numbers.pair["query"]))

@@ -12,12 +12,14 @@ from attnviz.app.shell.controls import head
 from attnviz.app.shell.examples import example_of
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
+from attnviz.app.show.charts import TokenMap
 from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import OF_NOTHING, Facts, of_head
+from attnviz.app.show.lesson import per_cent
 from attnviz.core.attention.made_up import random_qkv
 from attnviz.core.attention.textbook import attention_scores, softmax
+from attnviz.core.trace.head import Head
 from attnviz.core.trace.records import Token
-from attnviz.core.trace.trace import Trace
 
 MOST_TOKENS = 48  # tokens a side that a step draws
 SOURCES = {"real": "your text", "random": "random numbers"}
@@ -28,17 +30,16 @@ class Numbers:
     """One head's numbers, real or random.
 
     Attributes:
-        name: such as "L13 H8", or "random numbers"; `real`: from the model.
+        name: such as "L13 H8", or "random numbers".
         q: (queries, d_head), k: (keys, d_head), v: (keys, d_value).
         scale: factor in front of q k^T.
         queries, keys: the tokens; `query_labels`, `key_labels`: how they read.
         cell: the (query, key) whose number is followed.
         shown: the tokens that are drawn, of queries and keys alike; all of them unless the text is long.
-        trace, layer, head, part: where real numbers come from.
+        of: the head that real numbers come from, its rows those of the shown queries.
     """
 
     name: str
-    real: bool
     q: NDArray[np.floating]
     k: NDArray[np.floating]
     v: NDArray[np.floating]
@@ -47,15 +48,22 @@ class Numbers:
     keys: Sequence[Token]
     cell: tuple[int, int]
     shown: slice
-    trace: Trace | None = None
-    layer: int = 0
-    head: int = 0
-    part: str = ""
+    of: Head | None = None
+
+    @property
+    def real(self) -> bool:
+        """True if they are of the model."""
+        return self.of is not None
+
+    @property
+    def cross(self) -> bool:
+        """True if queries and keys are of two texts."""
+        return self.of is not None and self.of.part == "cross"
 
     @property
     def about(self) -> Facts:
         """What is true of these numbers, for files."""
-        return OF_NOTHING if self.trace is None else of_head(self.trace, self.name, self.part)
+        return OF_NOTHING if self.of is None else of_head(self.of.trace, self.name, self.of.part)
 
     @property
     def query_labels(self) -> list[str]:
@@ -67,26 +75,30 @@ class Numbers:
         """The texts of the key tokens."""
         return [token.label for token in self.keys]
 
+    @property
+    def shown_keys(self) -> slice:
+        """The keys that are drawn."""
+        return slice(self.shown.start, min(self.shown.stop, len(self.k)))
+
     @cached_property
     def allowed(self) -> NDArray[np.bool_]:
         """(shown queries, keys), True where the query may look."""
-        if self.trace is None:
-            return np.tri(len(self.q), dtype=bool)
-        return self.trace.allowed(self.layer, self.head, part=self.part, queries=self.shown)
+        return np.tri(len(self.q), dtype=bool) if self.of is None else self.of.allowed
 
     @cached_property
     def scores(self) -> NDArray[np.floating]:
         """(shown queries, keys), as they enter the softmax, -inf where masked."""
-        if self.trace is None:
-            return attention_scores(self.q, self.k, causal=True)
-        return self.trace.scores(self.layer, self.head, part=self.part, queries=self.shown)
+        return attention_scores(self.q, self.k, causal=True) if self.of is None else self.of.scores
 
     @cached_property
     def weights(self) -> NDArray[np.floating]:
         """(shown queries, keys), the shares of each row."""
-        if self.trace is None:
-            return softmax(self.scores)
-        return self.trace.weights(self.layer, self.head, part=self.part, queries=self.shown)
+        return softmax(self.scores) if self.of is None else self.of.weights
+
+    def map_of(self, values: NDArray[np.floating]) -> TokenMap:
+        """Return (shown queries, shown keys) values with their tokens."""
+        part = self.shown
+        return TokenMap(values, self.allowed[:, part], self.queries[part], self.keys[part])
 
     @property
     def row(self) -> int:
@@ -120,13 +132,7 @@ def numbers_row(
         if len(sources) > 1:
             choose("Numbers from", "source", {name: SOURCES[name] for name in sources})
         source = st.session_state.source if len(sources) > 1 else sources[0]
-        if source == "random":
-            random_boxes(width=width)
-            numbers = random_numbers()
-        else:
-            with st.container(width=260):
-                head(visit.info)
-            numbers = None if visit.info.cannot.get("scores") else real_numbers(visit)
+        numbers = _random_row(width) if source == "random" else _real_row(visit)
         if numbers is not None:
             _cell_boxes(numbers, follow)
             if numbers.real:
@@ -138,10 +144,21 @@ def numbers_row(
     return numbers
 
 
+def _random_row(width: str) -> Numbers:
+    random_boxes(width=width)
+    return random_numbers()
+
+
+def _real_row(visit: Visit) -> Numbers | None:
+    with st.container(width=260):
+        head(visit.info)
+    return None if visit.info.cannot.get("scores") else real_numbers(visit)
+
+
 def _cut(numbers: Numbers) -> str:
     """Say what of a long text is drawn, and how much of the followed row that leaves out."""
     row = numbers.weights[numbers.row]
-    outside = f"{row.sum() - row[numbers.shown].sum():.0%}".replace("%", " %")
+    outside = per_cent(row.sum() - row[numbers.shown].sum())
     return (
         f"Drawn: tokens {numbers.shown.start} to {numbers.shown.stop - 1}. The softmax runs over all keys; "
         f"{outside} of the followed row's weight lies on keys that aren't drawn."
@@ -154,31 +171,15 @@ def real_numbers(visit: Visit) -> Numbers:
     Raises:
         ValueError: this model gives no q and k.
     """
-    trace, where = visit.rest, {"part": visit.part}
-    q, k, v = trace.qkv(visit.layer, visit.head, **where)
-    queries, keys = trace.tokens_of(visit.part)
+    trace, of = visit.rest, visit.rest.head(visit.layer, visit.head, part=visit.part)
+    q, k, v = trace.qkv(visit.layer, visit.head, part=visit.part)
+    queries, keys = of.tokens
     query = _chosen_query(visit, len(queries))
-    row = slice(query, query + 1)
-    weights = trace.weights(visit.layer, visit.head, queries=row, **where)[0]
     shown = _window(query, len(queries), len(keys))
-    visible = trace.allowed(visit.layer, visit.head, queries=row, **where)[0]
-    cell = query, _chosen_key(weights, visible, shown)
-    return Numbers(
-        name=visit.name,
-        real=True,
-        q=q,
-        k=k,
-        v=v,
-        scale=trace.scale(visit.layer, **where),
-        queries=queries,
-        keys=keys,
-        cell=cell,
-        shown=shown,
-        trace=trace,
-        layer=visit.layer,
-        head=visit.head,
-        part=visit.part,
-    )
+    row = of.tile(slice(query, query + 1))
+    cell = query, _chosen_key(row.weights[0], row.allowed[0], shown)
+    scale = trace.scale(visit.layer, part=visit.part)
+    return Numbers(visit.name, q, k, v, scale, queries, keys, cell, shown, of.tile(shown))
 
 
 def random_numbers() -> Numbers:
@@ -190,7 +191,7 @@ def random_numbers() -> Numbers:
     weights = softmax(attention_scores(q, k, causal=True))[query]
     cell = query, _chosen_key(weights, np.arange(len(k)) <= query, slice(0, len(k)))
     scale = 1 / np.sqrt(chosen.width)
-    return Numbers("random numbers", False, q, k, v, float(scale), tokens, tokens, cell, slice(0, len(q)))
+    return Numbers("random numbers", q, k, v, float(scale), tokens, tokens, cell, slice(0, len(q)))
 
 
 def pick(cell: tuple[int, int]) -> None:

@@ -15,7 +15,7 @@ from attnviz.app.shell import cache
 from attnviz.app.shell.markdown import as_sentence
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
-from attnviz.app.show.charts import heads_table, map_table
+from attnviz.app.show.charts import heads_table, of_head
 from attnviz.app.show.facts import at_rest, of_text
 from attnviz.app.show.lesson import Step, awaited, folded, guess
 from attnviz.app.show.numpy_model import numpy_model
@@ -24,7 +24,7 @@ from attnviz.core.heads.shuffled import followed_by_heads
 from attnviz.core.text.words import shuffle_words
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
-from attnviz.figures import distance_curve, head_map, layers_by_heads
+from attnviz.figures import distance_curve, layers_by_heads
 from attnviz.figures.marks import crosses
 from attnviz.figures.theme import number, theme_of
 
@@ -105,7 +105,8 @@ def _of_head(visit: Visit, numbers: Numbers, layer: int, head: int) -> Numbers:
     """Return the numbers of another head, with the same two tokens followed."""
     q, k, v = visit.rest.qkv(layer, head, part=visit.part)
     scale = visit.rest.scale(layer, part=visit.part)
-    return replace(numbers, name=f"L{layer} H{head}", layer=layer, head=head, q=q, k=k, v=v, scale=scale)
+    of = replace(numbers.of, layer=layer, head=head)
+    return replace(numbers, name=of.name, q=q, k=k, v=v, scale=scale, of=of)
 
 
 def _scores(numbers: Numbers, theta: float) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
@@ -161,13 +162,13 @@ def _curve(visit: Visit, numbers: Numbers, theta: float, ends: tuple[float, floa
         title=f"{numbers.name}: the score over distance",
         theme=visit.theme,
     )
-    charts.draw(
-        figure,
-        f"lesson-distance-{key}",
-        f"score over distance {numbers.name}",
-        lambda: {"distance": np.arange(len(pair)), "this pair": pair, "mean of all pairs": others.mean(axis=1)},
-        about=numbers.about,
-    )
+    name = f"score over distance {numbers.name}"
+    table = partial(_distances, pair, others)
+    charts.draw(figure, f"lesson-distance-{key}", name, table, about=numbers.about)
+
+
+def _distances(pair: NDArray[np.floating], others: NDArray[np.floating]) -> charts.Columns:
+    return {"distance": np.arange(len(pair)), "this pair": pair, "mean of all pairs": others.mean(axis=1)}
 
 
 def _take(layer: int, head: int, cell: tuple[int, int] | None = None) -> None:
@@ -277,16 +278,10 @@ def _two_maps(visit: Visit, step: Step, shuffled: Shuffled) -> None:
 
 def _map(visit: Visit, trace: Trace, title: str) -> None:
     part = slice(0, min(len(trace.tokens), MOST_TOKENS))
-    where = {"part": visit.part, "queries": part, "keys": part}
-    weights, allowed = (read(visit.layer, visit.head, **where) for read in (trace.weights, trace.allowed))
-    tokens = trace.tokens[part]
-    labels = [token.label for token in tokens]
-    figure = head_map(
-        weights, labels, labels, allowed=allowed, title=f"{visit.name}, {title}", theme=visit.theme, height=480
-    )
-    name = f"{visit.name} {title}"
-    table = partial(map_table, weights, allowed, tokens, tokens)
-    charts.draw(figure, f"lesson-map-{title}", name, table, about=of_text(visit, trace))
+    drawn = of_head(trace.head(visit.layer, visit.head, part=visit.part).tile(part, part))
+    name, about = f"{visit.name} {title}", of_text(visit, trace)
+    look = {"title": f"{visit.name}, {title}", "theme": visit.theme, "height": 480}
+    charts.draw_map(drawn, f"lesson-map-{title}", name, about=about, **look)
 
 
 def _counts(shuffled: Shuffled) -> dict[str, int]:

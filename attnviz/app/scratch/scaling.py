@@ -12,12 +12,12 @@ from attnviz.app.scratch.numbers import random_boxes, real_numbers
 from attnviz.app.scratch.trail import trail
 from attnviz.app.shell import cache
 from attnviz.app.shell.controls import head
-from attnviz.app.shell.markdown import plain
+from attnviz.app.shell.markdown import plain, table
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
 from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import OF_NOTHING, Facts, at_rest
-from attnviz.app.show.lesson import Step, folded, guess, in_powers
+from attnviz.app.show.lesson import Step, folded, guess, in_powers, per_cent
 from attnviz.core.softmax.row_sharpness import Histogram, histogram, saturated_share
 from attnviz.core.softmax.score_size import (
     Curves,
@@ -66,8 +66,8 @@ def _weights_and_gradients(visit: Visit, step: Step, found: Scaling) -> None:
     st.markdown(step.say("gradient", **_gradients(found)) if d >= NORMAL_FROM else step.say("gradient_small"))
     _sharpness(visit, found, NAMES, "random")
     st.caption(step.say("sharpness"))
-    table, said = st.columns(2, gap="medium")
-    table.markdown(_table(found, NAMES))
+    counted, said = st.columns(2, gap="medium")
+    counted.markdown(_table(found, NAMES))
     said.caption(step.say("counted", n_rows=f"{len(found.scaled.maxima):,}", n_tokens=n_tokens))
     said.caption(step.say("kurtosis", kurtosis=kurtosis(found.products), expected=3 + 6 / d))
     _curves(visit, step)
@@ -96,7 +96,7 @@ def _answer(found: Scaling, d: int) -> dict[str, Any]:
     told = in_powers(ratio) if ratio >= 1e6 else f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.1f}"
     rows = {"n_rows": f"{len(found.scaled.maxima):,}", "ratio": told, "gap": gap, "least": math.exp(math.sqrt(2))}
     shares = {"without": found.unscaled.above(0.99), "scaled": found.scaled.above(0.99)}
-    return rows | {name: f"{share:.0%}".replace("%", " %") for name, share in shares.items()}
+    return rows | {name: per_cent(share) for name, share in shares.items()}
 
 
 def _gradients(found: Scaling) -> dict[str, float]:
@@ -133,21 +133,21 @@ def _scores(
     scaled = "q·k / √d" if key == "random" else f"q·k times {found.factor:.3g}"
     columns = st.columns(2, gap="medium")
     for column, name, factor, second in zip(columns, ("q·k", scaled), (1.0, found.factor), (True, False), strict=True):
+        figure = score_histogram(
+            counts,
+            edges * factor,
+            densities(factor),
+            unit="products" if second else "scores",
+            value_name=name,
+            value_range=(-end, end),
+            second=second,
+            title=f"{name}: standard deviation {found.products.std() * factor:.3g}",
+            theme=visit.theme,
+            height=HEIGHT,
+        )
+        table = {"from": (edges * factor)[:-1].round(4), "to": (edges * factor)[1:].round(4), "scores": counts}
+        place = f"{key}-{'without' if second else 'with'}"
         with column:
-            figure = score_histogram(
-                counts,
-                edges * factor,
-                densities(factor),
-                unit="products" if second else "scores",
-                value_name=name,
-                value_range=(-end, end),
-                second=second,
-                title=f"{name}: standard deviation {found.products.std() * factor:.3g}",
-                theme=visit.theme,
-                height=HEIGHT,
-            )
-            table = {"from": (edges * factor)[:-1].round(4), "to": (edges * factor)[1:].round(4), "scores": counts}
-            place = f"{key}-{'without' if second else 'with'}"
             charts.draw(figure, f"scores-{place}", f"scores {place}", partial(dict, table), about=_facts(visit, key))
 
 
@@ -164,38 +164,39 @@ def _sharpness(visit: Visit, found: Scaling, names: tuple[str, str], key: str) -
     """Draw the largest weight of each row and the gradient that reaches its query, with the factor and without."""
     sides = (found.scaled, found.unscaled)
     bins = MANY if len(found.scaled.maxima) > 100 else FEW
-    a, b = (histogram(rows.maxima, bins=bins) for rows in sides)
     edges = np.logspace(np.log10(SMALLEST), 2.5, bins + 1)
     counts = [np.histogram(np.clip(found.relative(rows), edges[0], edges[-1]), edges)[0] for rows in sides]
-    c, d = (Histogram(edges, count, 0) for count in counts)
     left, right = st.columns(2, gap="medium")
     with left:
-        figure = saturation_histogram(
-            a.counts,
-            b.counts,
-            a.edges,
-            names=names,
-            title="Largest weight of each row",
-            theme=visit.theme,
-            height=HEIGHT,
-        )
-        table = partial(_histogram_table, a, b, names)
-        charts.draw(figure, f"maxima-{key}", f"row maxima {key}", table, about=_facts(visit, key))
+        _maxima(visit, [histogram(rows.maxima, bins=bins) for rows in sides], names, key)
     with right:
-        figure = gradient_histogram(
-            c.counts,
-            d.counts,
-            edges,
-            value_name=f"size of ∂L/∂q, in units of its median {names[0]}",
-            names=names,
-            left_out="Smaller ones are in the first bar.",
-            log_values=True,
-            title="Gradient that reaches each query",
-            theme=visit.theme,
-            height=HEIGHT,
-        )
-        table = partial(_histogram_table, c, d, names)
-        charts.draw(figure, f"gradient-{key}", f"gradient {key}", table, about=_facts(visit, key))
+        _gradients_drawn(visit, [Histogram(edges, count, 0) for count in counts], names, key)
+
+
+def _maxima(visit: Visit, sides: Sequence[Histogram], names: tuple[str, str], key: str) -> None:
+    a, b = sides
+    look = {"title": "Largest weight of each row", "theme": visit.theme, "height": HEIGHT}
+    figure = saturation_histogram(a.counts, b.counts, a.edges, names=names, **look)
+    table = partial(_histogram_table, a, b, names)
+    charts.draw(figure, f"maxima-{key}", f"row maxima {key}", table, about=_facts(visit, key))
+
+
+def _gradients_drawn(visit: Visit, sides: Sequence[Histogram], names: tuple[str, str], key: str) -> None:
+    a, b = sides
+    figure = gradient_histogram(
+        a.counts,
+        b.counts,
+        a.edges,
+        value_name=f"size of ∂L/∂q, in units of its median {names[0]}",
+        names=names,
+        left_out="Smaller ones are in the first bar.",
+        log_values=True,
+        title="Gradient that reaches each query",
+        theme=visit.theme,
+        height=HEIGHT,
+    )
+    table = partial(_histogram_table, a, b, names)
+    charts.draw(figure, f"gradient-{key}", f"gradient {key}", table, about=_facts(visit, key))
 
 
 def _facts(visit: Visit, key: str) -> Facts:
@@ -216,8 +217,8 @@ def _table(found: Scaling, names: tuple[str, str]) -> str:
         "rows with less than 1 % of the usual": [f"{found.nothing(rows):.0%}" for rows in sides],
         "with more than ten times the usual": [f"{found.tenfold(rows):.0%}" for rows in sides],
     }
-    lines = [f"| | {names[0]} | {names[1]} |", "|:--|--:|--:|"]
-    return "\n".join([*lines, *(f"| {name} | {' | '.join(cells)} |" for name, cells in measures.items())])
+    rows = [(name, *cells) for name, cells in measures.items()]
+    return table(f"| | {names[0]} | {names[1]} |", rows)
 
 
 def _curves(visit: Visit, step: Step) -> None:
@@ -228,29 +229,18 @@ def _curves(visit: Visit, step: Step) -> None:
     with half_the_cores():
         found = cache.results().get(("scaling curves", shapes, seed), lambda: scaling_curves(shapes, seed))
     x = WIDTHS if over == "width" else COUNTS
-    settings = {
-        "x_name": "width d" if over == "width" else "tokens T",
-        "marked": d if over == "width" else n_tokens,
-        "theme": visit.theme,
-    }
+    x_name, marked = ("width d", d) if over == "width" else ("tokens T", n_tokens)
     sharp = _lines(found, ("above_90", "above_99"), ("largest weight > 0.9", "largest weight > 0.99"))
     erratic = _lines(found, ("nothing", "tenfold"), ("gradient below 1 % of usual", "gradient above ten times usual"))
-    for column, name, title, lines in zip(
-        st.columns(2, gap="medium"),
-        ("sharp", "erratic"),
-        ("Rows with nearly all weight on one key", "Rows with hardly any gradient or too much"),
-        (sharp, erratic),
-        strict=True,
+    left, right = st.columns(2, gap="medium")
+    for column, name, title, lines in (
+        (left, "sharp", "Rows with nearly all weight on one key", sharp),
+        (right, "erratic", "Rows with hardly any gradient or too much", erratic),
     ):
+        figure = share_curves(x, lines, title=title, height=400, x_name=x_name, marked=marked, theme=visit.theme)
+        table = {x_name: x, **{line.name: np.round(line.shares, 4) for line in lines}}
         with column:
-            columns = {settings["x_name"]: x, **{line.name: np.round(line.shares, 4) for line in lines}}
-            charts.draw(
-                share_curves(x, lines, title=title, height=400, **settings),
-                f"curves-{name}",
-                name,
-                partial(dict, columns),
-                about=OF_NOTHING,
-            )
+            charts.draw(figure, f"curves-{name}", name, partial(dict, table), about=OF_NOTHING)
     st.caption(step.say("curves"))
 
 
@@ -267,27 +257,33 @@ def _real(visit: Visit, step: Step) -> None:
     st.markdown(f"#### {visit.name} on your text")
     with st.container(width=260):
         head(visit.info)
-    reason = visit.info.cannot.get("scores") or visit.info.cannot.get("scaled")
-    if reason:
-        st.info(plain(reason))
+    found = _own_scaling(visit)
+    if isinstance(found, str):
+        st.info(plain(found))
         return
-    where = (visit.layer, visit.head)
-    key = ("head scaling", visit.choice, visit.text, visit.part, where)
-    try:
-        found = cache.results().get(key, lambda: head_scaling(visit.rest.head(*where, part=visit.part)))
-    except ValueError as error:
-        st.info(plain(f"Not here: {error}."))
-        return
-    numbers = real_numbers(visit)
-    trail(numbers, "score")
+    trail(real_numbers(visit), "score")
     end = 1.05 * float(np.abs(found.products).max())
     _scores(visit, found, end / 16, end, "real")
     _sharpness(visit, found, OWN_NAMES, "real")
-    table, said = st.columns(2, gap="medium")
-    table.markdown(_table(found, OWN_NAMES))
-    spread = float(np.median(row_spread(visit.rest.scores(*where, part=visit.part))))
+    counted, said = st.columns(2, gap="medium")
+    counted.markdown(_table(found, OWN_NAMES))
+    scores = visit.rest.scores(visit.layer, visit.head, part=visit.part)
+    spread = float(np.median(row_spread(scores)))
     said.caption(step.say("real", spread=spread, at_rest=_at_rest(visit, found.unscaled)))
     said.markdown(step.say("wrong_temperature", factor=found.factor))
+
+
+def _own_scaling(visit: Visit) -> Scaling | str:
+    """Return the scores of the chosen head with its factor and without, or a sentence why it has none."""
+    reason = visit.info.cannot.get("scores") or visit.info.cannot.get("scaled")
+    if reason:
+        return reason
+    where = (visit.layer, visit.head)
+    key = ("head scaling", visit.choice, visit.text, visit.part, where)
+    try:
+        return cache.results().get(key, lambda: head_scaling(visit.rest.head(*where, part=visit.part)))
+    except ValueError as error:
+        return f"Not here: {error}."
 
 
 def _at_rest(visit: Visit, rows: Rows) -> float:

@@ -10,10 +10,9 @@ from attnviz.app.scratch.numbers import Numbers, numbers_row, pick
 from attnviz.app.scratch.trail import trail
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
-from attnviz.app.show.charts import map_table
 from attnviz.app.show.lesson import Step, folded, guess, minus, right_aligned
 from attnviz.core.attention.products import fewest_products, row_in_steps
-from attnviz.figures import component_bars, head_map
+from attnviz.figures import component_bars
 from attnviz.figures.theme import number
 
 SHARE = 0.9  # of the sum, that the fewest products reach
@@ -28,15 +27,7 @@ def draw(visit: Visit, step: Step) -> None:
     query, key = numbers.cell
     products = numbers.q[query] * numbers.k[key]
     few = fewest_products(products, SHARE)
-    shown = guess(
-        step,
-        n_few=len(few),
-        side=_side(products),
-        width=len(products),
-        few=number(products[few].sum()),
-        rest=number(products.sum() - products[few].sum()),
-        total=number(products.sum()),
-    )
+    shown = guess(step, **_answer(products, few))
     trail(numbers, "weight", n=3)
     st.caption(step.say("click"))
     left, right = st.columns(2, gap="medium")
@@ -47,36 +38,24 @@ def draw(visit: Visit, step: Step) -> None:
     folded(step.say("row_title"), "scores-row", partial(_row, step, numbers))
 
 
+def _answer(products: np.ndarray, few: np.ndarray) -> dict[str, str | int]:
+    """Return the answer's numbers: how many products make most of the sum, and what they and the others come to."""
+    reached, total = products[few].sum(), products.sum()
+    sums = {"few": number(reached), "rest": number(total - reached), "total": number(total)}
+    return {"n_few": len(few), "side": _side(products), "width": len(products), **sums}
+
+
 def _side(products: np.ndarray) -> str:
     """Return the sign of the sum, which is that of the products that reach it first."""
     return "negative" if products.sum() < 0 else "positive"
 
 
 def _map(visit: Visit, numbers: Numbers) -> None:
-    part = numbers.shown
-    queries, keys = numbers.queries[part], numbers.keys[part]
-    scores, allowed = numbers.scores[:, part], numbers.allowed[:, part]
-    figure = head_map(
-        scores,
-        [token.label for token in queries],
-        [token.label for token in keys],
-        allowed=allowed,
-        kind="scores",
-        query_start=part.start,
-        key_start=part.start,
-        marked=[numbers.cell],
-        title=f"Scores of {numbers.name}",
-        theme=visit.theme,
-        height=520,
-    )
-    charts.draw(
-        figure,
-        "lesson-scores",
-        f"scores {numbers.name}",
-        lambda: map_table(scores, allowed, queries, keys),
-        about=numbers.about,
-    )
-    cell_picker("lesson-scores", part.start, on_pick=pick, key="pick-score")
+    drawn = numbers.map_of(numbers.scores[:, numbers.shown])
+    look = {"kind": "scores", "title": f"Scores of {numbers.name}", "theme": visit.theme, "height": 520}
+    name = f"scores {numbers.name}"
+    charts.draw_map(drawn, "lesson-scores", name, about=numbers.about, marked=[numbers.cell], **look)
+    cell_picker("lesson-scores", numbers.shown.start, on_pick=pick, key="pick-score")
 
 
 def _products(visit: Visit, numbers: Numbers, products: np.ndarray, few: np.ndarray) -> None:
@@ -88,18 +67,9 @@ def _products(visit: Visit, numbers: Numbers, products: np.ndarray, few: np.ndar
         theme=visit.theme,
         height=520,
     )
-    charts.draw(
-        figure,
-        "lesson-products",
-        f"products {numbers.name}",
-        lambda: {
-            "component": np.arange(len(products)),
-            "q": numbers.q[numbers.cell[0]],
-            "k": numbers.k[numbers.cell[1]],
-            "product": products,
-        },
-        about=numbers.about,
-    )
+    query, key = numbers.cell
+    table = {"component": np.arange(len(products)), "q": numbers.q[query], "k": numbers.k[key], "product": products}
+    charts.draw(figure, "lesson-products", f"products {numbers.name}", partial(dict, table), about=numbers.about)
 
 
 def _row(step: Step, numbers: Numbers) -> None:

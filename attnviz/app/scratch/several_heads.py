@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from attnviz.app.scratch.numbers import Numbers, numbers_row
 from attnviz.app.scratch.stream import stream
 from attnviz.app.shell import cache
+from attnviz.app.shell.markdown import table
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
-from attnviz.app.show.charts import map_table
 from attnviz.app.show.facts import OF_NOTHING
 from attnviz.app.show.lesson import Step, folded, guess
 from attnviz.core.attention.split_heads import Cost, attention_cost, divisors, random_heads
 from attnviz.core.values.contributions import looks_elsewhere
-from attnviz.figures import component_bars, head_map, layer_overview
+from attnviz.figures import component_bars, layer_overview
 from attnviz.figures.theme import number
 
 BIG = (4096, 32)  # width and heads of a layer in models of 7 billion weights
@@ -58,23 +58,20 @@ def _random(visit: Visit, step: Step, n_heads: int) -> None:
     title = f"Weights of {n_heads} heads" if n_heads > 1 else "Weights of one head"
     figure = layer_overview(thumbnails, title=title, theme=visit.theme)
     labels = [f"token {index}" for index in range(n_tokens)]
-    table = {"head": np.repeat(np.arange(n_heads), n_tokens), "query": labels * n_heads}
+    columns = {"head": np.repeat(np.arange(n_heads), n_tokens), "query": labels * n_heads}
     keys = {label: weights[..., index].ravel().round(4) for index, label in enumerate(labels)}
-    charts.draw(figure, "lesson-heads", "random heads", lambda: table | keys, about=OF_NOTHING)
+    charts.draw(figure, "lesson-heads", "random heads", lambda: columns | keys, about=OF_NOTHING)
     st.markdown(_cost_table(step, n_tokens, width, n_heads))
     st.caption(step.say("cost"))
 
 
 def _cost_table(step: Step, n_tokens: int, width: int, n_heads: int) -> str:
-    lines = [step.says["cost_header"], "|:--|--:|--:|--:|--:|"]
-    shapes = dict.fromkeys([(width, 1), (width, n_heads), (BIG[0], 1), BIG])
-    for d, h in shapes:
+    rows = []
+    for d, h in dict.fromkeys([(width, 1), (width, n_heads), (BIG[0], 1), BIG]):
         cost = attention_cost(n_tokens, d, h)
-        lines.append(
-            f"| {d:,} = {h} × {d // h:,} | {cost.projections:,} | {cost.attention:,} | {cost.score_matrices} | "
-            f"{cost.scores:,} |"
-        )
-    return "\n".join(lines)
+        counts = f"{cost.projections:,}", f"{cost.attention:,}", f"{cost.score_matrices}", f"{cost.scores:,}"
+        rows.append((f"{d:,} = {h} × {d // h:,}", *counts))
+    return table(step.says["cost_header"], rows)
 
 
 def _mega(cost: Cost) -> str:
@@ -89,17 +86,10 @@ def _real(visit: Visit, step: Step, numbers: Numbers) -> None:
         return
     other = _other_box(visit, numbers, weights)
     if numbers.allowed[numbers.row].sum() > 1:  # else neither head has a choice
-        st.markdown(
-            step.say(
-                "two_heads",
-                name=numbers.name,
-                other=f"L{visit.layer} H{other}",
-                query=numbers.pair["query"],
-                one_key=_top_key(numbers, weights[visit.head]),
-                other_key=_top_key(numbers, weights[other]),
-                n_matrices=len(visit.rest.layers_of(visit.part)) * len(weights),
-            )
-        )
+        names = {"name": numbers.name, "other": f"L{visit.layer} H{other}", "query": numbers.pair["query"]}
+        keys = {"one_key": _top_key(numbers, weights[visit.head]), "other_key": _top_key(numbers, weights[other])}
+        n_matrices = len(visit.rest.layers_of(visit.part)) * len(weights)
+        st.markdown(step.say("two_heads", n_matrices=n_matrices, **names, **keys))
     for column, head in zip(st.columns(2, gap="medium"), (visit.head, other), strict=True):
         with column:
             _map(visit, numbers, weights[head], head)
@@ -135,60 +125,36 @@ def _top_key(numbers: Numbers, weights: NDArray[np.float32]) -> str:
 
 
 def _map(visit: Visit, numbers: Numbers, weights: NDArray[np.float32], head: int) -> None:
-    part = numbers.shown
-    drawn, allowed = weights[part, part], numbers.allowed[:, part]
-    queries, keys = numbers.queries[part], numbers.keys[part]
-    figure = head_map(
-        drawn,
-        [token.label for token in queries],
-        [token.label for token in keys],
-        allowed=allowed,
-        query_start=part.start,
-        key_start=part.start,
-        highlight_query=numbers.cell[0],
-        title=f"L{visit.layer} H{head}",
-        theme=visit.theme,
-        height=500,
-    )
-    side = "one" if head == visit.head else "other"
-    table = partial(map_table, drawn, allowed, queries, keys)
-    name = f"L{visit.layer} H{head} {visit.info.name}"
-    charts.draw(figure, f"lesson-head-{side}", name, table, about=numbers.about)
+    look = {"highlight_query": numbers.cell[0], "title": f"L{visit.layer} H{head}", "theme": visit.theme, "height": 500}
+    key = "lesson-head-one" if head == visit.head else "lesson-head-other"
+    drawn = numbers.map_of(weights[numbers.shown, numbers.shown])
+    charts.draw_map(drawn, key, f"L{visit.layer} H{head} {visit.info.name}", about=numbers.about, **look)
 
 
 def _writes(visit: Visit, step: Step, numbers: Numbers, weights: NDArray[np.float32]) -> None:
     """Draw how much each head of the layer writes at the followed query, and say how they are put together."""
-    width, n_heads = numbers.v.shape[1], len(weights)
-    flow = stream(visit, numbers) if numbers.part != "cross" else None
+    flow = None if numbers.cross else stream(visit, numbers)
     if flow is None:
         return
     found = [
-        weights[head, numbers.cell[0]] @ visit.rest.qkv(visit.layer, head, part=visit.part)[2]
-        for head in range(n_heads)
+        row @ visit.rest.qkv(visit.layer, head, part=visit.part)[2]
+        for head, row in enumerate(weights[:, numbers.cell[0]])
     ]
     written = np.stack([flow.write(visit.layer, head, part) for head, part in enumerate(found)])  # (heads, d_model)
-    sizes = np.linalg.norm(written, axis=1)
-    st.markdown(
-        step.say(
-            "write",
-            n_heads=n_heads,
-            width=width,
-            wide=n_heads * width,
-            d_model=written.shape[1],
-            parts=number(sizes.sum()),
-            whole=number(np.linalg.norm(written.sum(axis=0))),
-            query=numbers.pair["query"],
-        )
-    )
+    sizes, query = np.linalg.norm(written, axis=1), numbers.pair["query"]
+    whole = number(np.linalg.norm(written.sum(axis=0)))
+    shape = {"n_heads": len(weights), "width": numbers.v.shape[1], "wide": len(weights) * numbers.v.shape[1]}
+    said = {"d_model": written.shape[1], "parts": number(sizes.sum()), "whole": whole, "query": query}
+    st.markdown(step.say("write", **shape, **said))
     figure = component_bars(
         sizes,
         highlighted=[visit.head],
         names=(numbers.name, "the other heads"),
         value_name="size of what it writes",
         bar_name="head",
-        title=f"What the heads of layer {visit.layer} write at “{numbers.pair['query']}”",
+        title=f"What the heads of layer {visit.layer} write at “{query}”",
         theme=visit.theme,
         height=330,
     )
-    table = {"head": np.arange(n_heads), "size": sizes}
-    charts.draw(figure, "lesson-writes", f"writes layer {visit.layer}", lambda: table, about=numbers.about)
+    columns = {"head": np.arange(len(weights)), "size": sizes}
+    charts.draw(figure, "lesson-writes", f"writes layer {visit.layer}", partial(dict, columns), about=numbers.about)

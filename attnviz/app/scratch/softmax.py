@@ -13,7 +13,7 @@ from attnviz.app.shell import cache
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
 from attnviz.app.show.choose import choose
-from attnviz.app.show.lesson import Step, awaited, folded, guess, minus, right_aligned
+from attnviz.app.show.lesson import Step, folded, guess, minus, once_shown, right_aligned
 from attnviz.core.attention.naive import LargestProduct, largest_exponent, largest_product, naive_softmax
 from attnviz.core.attention.textbook import softmax
 from attnviz.core.softmax.row_sharpness import jacobian_norm
@@ -42,10 +42,7 @@ def draw(visit: Visit, step: Step) -> None:
     with left:
         _row(visit, numbers, weights, heat)
     with right:
-        if shown:
-            _sums(visit, step, numbers, weights)
-        else:
-            awaited(step.say("awaited"), HEIGHT)
+        once_shown(shown, step, HEIGHT, partial(_sums, visit, step, numbers, weights))
     folded(step.say("answers_title"), "softmax-answers", partial(_answers, step, numbers, weights[numbers.row], heat))
     folded(step.say("overflow_title"), "softmax-exponents", partial(_exponents, visit, step, numbers, heat))
 
@@ -63,11 +60,9 @@ def _temperature(step: Step) -> str:
 
 
 def _weights(numbers: Numbers, heat: float) -> NDArray[np.floating]:
-    if numbers.trace is None:
+    if numbers.of is None:
         return softmax(numbers.scores / heat)
-    switches = Switches(temperature=heat)
-    where = {"part": numbers.part, "queries": numbers.shown, "switches": switches}
-    return numbers.trace.weights(numbers.layer, numbers.head, **where)
+    return numbers.of.under(Switches(temperature=heat)).weights
 
 
 def _row(visit: Visit, numbers: Numbers, weights: NDArray[np.floating], heat: float) -> None:
@@ -135,31 +130,39 @@ def _overflow(visit: Visit, step: Step, numbers: Numbers) -> None:
     kind = DIGITS[st.session_state.digits]
     shifted = scores - scores.max()
     literal, stable = naive_softmax(scores, kind), softmax(shifted.astype(np.float64))
-    with np.errstate(over="ignore", under="ignore"):
-        exps, exps_shifted = np.exp(scores.astype(kind)), np.exp(shifted.astype(kind))
-    order = np.sort(np.argsort(-scores, kind="stable")[:MOST_ROWS])
-    table = {
-        "s" if name == "s" else "q·k, no factor": [f"{scores[key]:.2f}" for key in order],
-        f"exp({name})": [f"{exps[key]:.4g}" for key in order],
-        "share, literally": [f"{literal[key]:.3g}" for key in order],
-        f"{name} − largest": [f"{shifted[key]:.2f}" for key in order],
-        f"exp({name} − largest)": [f"{exps_shifted[key]:.4g}" for key in order],
-        "share": [f"{stable[key]:.3g}" for key in order],
-    }
-    st.dataframe(
-        {"key": [labels[key] for key in order]} | {at: [minus(cell) for cell in cells] for at, cells in table.items()},
-        hide_index=True,
-        column_config=right_aligned(table),
-        key="softmax-overflow",
-    )
-    broken = not np.isfinite(literal).all()
+    _both_ways(scores, labels, name, literal, stable)
     values = {"limit": largest_exponent(kind), "digits": st.session_state.digits, "largest": float(scores.max())}
     values |= {"where": where, "name": name}
-    if broken:
-        st.markdown(step.say("broken", **values))
-    else:
+    if np.isfinite(literal).all():
         st.markdown(step.say("sound", difference=float(np.abs(literal - stable).max()), **values))
+    else:
+        st.markdown(step.say("broken", **values))
     st.caption(step.say("limits", half=largest_exponent(np.float16), single=largest_exponent(np.float32)))
+
+
+def _both_ways(
+    scores: NDArray[np.float64],
+    labels: list[str],
+    name: str,
+    literal: NDArray[np.floating],
+    stable: NDArray[np.float64],
+) -> None:
+    """Show the largest scores on their way to shares, as the formula writes it and with the largest taken off."""
+    kind, shifted = literal.dtype, scores - scores.max()
+    with np.errstate(over="ignore", under="ignore"):
+        exps, exps_shifted = np.exp(scores.astype(kind)), np.exp(shifted.astype(kind))
+    columns = {
+        "s" if name == "s" else "q·k, no factor": (scores, ".2f"),
+        f"exp({name})": (exps, ".4g"),
+        "share, literally": (literal, ".3g"),
+        f"{name} − largest": (shifted, ".2f"),
+        f"exp({name} − largest)": (exps_shifted, ".4g"),
+        "share": (stable, ".3g"),
+    }
+    order = np.sort(np.argsort(-scores, kind="stable")[:MOST_ROWS])
+    table = {at: [minus(f"{values[key]:{form}}") for key in order] for at, (values, form) in columns.items()}
+    names = {"key": [labels[key] for key in order]}
+    st.dataframe(names | table, hide_index=True, column_config=right_aligned(table), key="softmax-overflow")
 
 
 def _raw_row(visit: Visit, numbers: Numbers) -> tuple[NDArray[np.float64], list[str], str]:
@@ -172,7 +175,7 @@ def _raw_row(visit: Visit, numbers: Numbers) -> tuple[NDArray[np.float64], list[
         allowed = numbers.allowed[numbers.row]
         scores = numbers.scores[numbers.row]
         where = f"the row of {numbers.pair['query']} in {numbers.name}"
-    elif numbers.trace is None:
+    elif not numbers.real:
         products = np.where(numbers.allowed, numbers.q @ numbers.k.T, -np.inf)  # (queries, keys)
         products[0] = -np.inf  # its first row has no choice
         query = int(products.argmax()) // products.shape[1]
@@ -180,8 +183,8 @@ def _raw_row(visit: Visit, numbers: Numbers) -> tuple[NDArray[np.float64], list[
     else:
         best = _largest(visit)
         q, k, _ = visit.rest.qkv(best.layer, best.head, part=visit.part)
-        row = slice(best.query, best.query + 1)
-        allowed = visit.rest.allowed(best.layer, best.head, part=visit.part, queries=row)[0]
+        of = visit.rest.head(best.layer, best.head, part=visit.part)
+        allowed = of.tile(slice(best.query, best.query + 1)).allowed[0]
         scores = q[best.query] @ k.T
         where = f"the row of {numbers.query_labels[best.query]} in L{best.layer} H{best.head}"
     names = [label for label, seen in zip(labels, allowed, strict=True) if seen]

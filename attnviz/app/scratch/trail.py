@@ -7,6 +7,7 @@ import streamlit as st
 
 from attnviz.app.scratch.numbers import Numbers
 from attnviz.app.shell.markdown import plain
+from attnviz.app.show.lesson import per_cent
 from attnviz.figures.theme import number
 
 NAMES = {"product": "q · k", "score": "score", "weight": "weight", "value": "‖weight × value‖", "logit": "logit"}
@@ -57,7 +58,7 @@ def ladder(numbers: Numbers, value: float, word: str, added: float, chance: floa
     """
     called = NAMES | {"logit": f"added to the logit of “{plain(word)}”"}
     rows = {called[stage]: figures for stage, figures in _figures(numbers, value, added).items()}
-    rows[f"probability that “{plain(word)}” comes next"] = f"{chance:.1%}".replace("%", " %")
+    rows[f"probability that “{plain(word)}” comes next"] = per_cent(chance, 1)
     lines = [f"| {_pair(numbers)} | |", "|:--|--:|", *(f"| {name} | **{figures}** |" for name, figures in rows.items())]
     st.markdown("\n".join(lines))
 

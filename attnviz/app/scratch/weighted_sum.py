@@ -13,7 +13,7 @@ from attnviz.app.scratch.stream import Stream, stream
 from attnviz.app.scratch.trail import trail
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
-from attnviz.app.show.lesson import Step, awaited, folded, guess
+from attnviz.app.show.lesson import Step, folded, guess, once_shown, per_cent
 from attnviz.core.attention.textbook import softmax
 from attnviz.core.values.contributions import contributions, cosine, size_shares
 from attnviz.figures import component_bars, component_map, labelled_bars, row_bars
@@ -36,14 +36,11 @@ def draw(visit: Visit, step: Step) -> None:
     with left:
         _shares(visit, numbers, weights, parts, shown)
     with right:
-        if shown:
-            _stack(visit, numbers, parts)
-        else:
-            awaited(step.say("awaited"), HEIGHT)
+        once_shown(shown, step, HEIGHT, partial(_stack, visit, numbers, parts))
     if not numbers.real:
         st.caption(step.say("random"))
         return
-    flow = stream(visit, numbers) if numbers.part != "cross" else None
+    flow = None if numbers.cross else stream(visit, numbers)
     if flow is not None:
         _stream(visit, step, numbers, flow, parts)
         if flow.model.head is None:
@@ -63,7 +60,7 @@ def cell_vote(numbers: Numbers, flow: Stream, words: NDArray[np.int64]) -> NDArr
     """Return (words,) what the followed cell, weight times value, adds to the logits of these words."""
     query, key = numbers.cell
     part = numbers.weights[numbers.row, key] * numbers.v[key]
-    return flow.votes(flow.write(numbers.layer, numbers.head, part), words)
+    return flow.votes(flow.write(numbers.of.layer, numbers.of.head, part), words)
 
 
 def _answer(numbers: Numbers, weights: NDArray[np.floating], parts: NDArray[np.floating]) -> dict[str, Any]:
@@ -75,8 +72,8 @@ def _answer(numbers: Numbers, weights: NDArray[np.floating], parts: NDArray[np.f
         "most": numbers.key_labels[most],
         "key": numbers.key_labels[largest],
         "query": numbers.pair["query"],
-        "weight": f"{weights[most]:.0%}".replace("%", " %"),
-        "share": f"{shares[largest]:.0%}".replace("%", " %"),
+        "weight": per_cent(weights[most]),
+        "share": per_cent(shares[largest]),
         "value": number(_size(numbers.v[largest])),
         "mean": number(np.linalg.norm(numbers.v, axis=1).mean()),
     }
@@ -84,7 +81,7 @@ def _answer(numbers: Numbers, weights: NDArray[np.floating], parts: NDArray[np.f
 
 def _shares(visit: Visit, numbers: Numbers, weights, parts, shown: bool) -> None:
     """Draw the weights and, once the answer is `shown`, the share of the output that each key makes."""
-    keys = slice(numbers.shown.start, min(numbers.shown.stop, len(numbers.k)))
+    keys = numbers.shown_keys
     allowed, labels = numbers.allowed[numbers.row, keys], numbers.key_labels[keys]
     shares = size_shares(parts)
     figure = row_bars(
@@ -106,7 +103,7 @@ def _shares(visit: Visit, numbers: Numbers, weights, parts, shown: bool) -> None
 
 def _stack(visit: Visit, numbers: Numbers, parts: NDArray[np.floating]) -> None:
     """Draw one row a key, weight times value, and their sum, the output, as the last row."""
-    keys = slice(numbers.shown.start, min(numbers.shown.stop, len(numbers.k)))
+    keys = numbers.shown_keys
     rows = np.concatenate([parts[keys], parts.sum(axis=0, keepdims=True)])
     labels = [*numbers.key_labels[keys], "sum: the output"]
     figure = component_map(
@@ -126,16 +123,9 @@ def _stack(visit: Visit, numbers: Numbers, parts: NDArray[np.floating]) -> None:
 
 def _stream(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDArray[np.floating]) -> None:
     """Say how large the head's addition is beside the token's vector, and offer pictures of it."""
-    written = flow.write(numbers.layer, numbers.head, parts.sum(axis=0))
-    st.markdown(
-        step.say(
-            "stream",
-            name=numbers.name,
-            written=number(_size(written)),
-            entering=number(_size(flow.states[numbers.layer])),
-            query=numbers.pair["query"],
-        )
-    )
+    written = flow.write(visit.layer, visit.head, parts.sum(axis=0))
+    sizes = {"written": number(_size(written)), "entering": number(_size(flow.states[visit.layer]))}
+    st.markdown(step.say("stream", name=numbers.name, query=numbers.pair["query"], **sizes))
     draw = partial(_sizes_and_likeness, visit, step, numbers, flow, written)
     folded(step.say("stream_pictures"), "weighted-sum-stream", draw)
 
@@ -144,77 +134,71 @@ def _sizes_and_likeness(
     visit: Visit, step: Step, numbers: Numbers, flow: Stream, written: NDArray[np.floating]
 ) -> None:
     """Draw the sizes of the stream and of what the head adds, and the stream's likeness to the word, layer by layer."""
-    likeness, at = cosine(flow.states, flow.states[0]), numbers.layer  # (layers + 1,)
+    at = visit.layer
+    entering = flow.states[at]
     sizes = {
         step.say("own"): _size(flow.states[0]),
-        step.say("entering", layer=at): _size(flow.states[at]),
+        step.say("entering", layer=at): _size(entering),
         step.say("written", name=numbers.name): _size(written),
         step.say("leaving", layer=at): _size(flow.states[at + 1]),
     }
     left, right = st.columns(2, gap="medium")
     with left:
-        figure = labelled_bars(
-            list(sizes.values()),
-            list(sizes),
-            highlighted=[2],
-            value_name="size of the vector",
-            title="How much is added",
-            theme=visit.theme,
-            height=330,
-        )
-        table = {"vector": list(sizes), "size": list(sizes.values())}
-        charts.draw(figure, "lesson-sizes", f"sizes {numbers.name}", lambda: table, about=numbers.about)
+        _sizes(visit, numbers, sizes)
     with right:
-        figure = component_bars(
-            likeness,
-            highlighted=[at],
-            names=(f"entering layer {at}", "entering the others"),
-            value_name="cosine with the word's own vector",
-            bar_name="layer",
-            title="How much it still points where the word did",
-            theme=visit.theme,
-            height=330,
-        )
-        columns = {"entering layer": np.arange(len(likeness)), "cosine": likeness}
-        charts.draw(figure, "lesson-likeness", f"likeness {numbers.name}", lambda: columns, about=numbers.about)
-    st.caption(step.say("likeness", layer=at, likeness=number(round(float(likeness[at]), 2))))
-    entering = flow.states[at]
+        likeness = _likeness(visit, numbers, flow)
+    st.caption(step.say("likeness", layer=at, likeness=number(round(likeness, 2))))
     together = {"entering": _size(entering), "written": _size(written), "both": _size(entering + written)}
     others = {"name": numbers.name, "layer": at, "n_others": visit.info.n_heads - 1}
     st.caption(step.say("sizes", **others, **{name: number(size) for name, size in together.items()}))
+
+
+def _sizes(visit: Visit, numbers: Numbers, sizes: dict[str, float]) -> None:
+    """Draw the sizes of vectors, what the head adds the third of them."""
+    look = {"title": "How much is added", "theme": visit.theme, "height": 330}
+    table = {"vector": list(sizes), "size": list(sizes.values())}
+    figure = labelled_bars(table["size"], table["vector"], highlighted=[2], value_name="size of the vector", **look)
+    charts.draw(figure, "lesson-sizes", f"sizes {numbers.name}", partial(dict, table), about=numbers.about)
+
+
+def _likeness(visit: Visit, numbers: Numbers, flow: Stream) -> float:
+    """Draw how like the stream is to the word's own vector, layer by layer, and return it at the chosen layer."""
+    likeness = cosine(flow.states, flow.states[0])  # (layers + 1,)
+    figure = component_bars(
+        likeness,
+        highlighted=[visit.layer],
+        names=(f"entering layer {visit.layer}", "entering the others"),
+        value_name="cosine with the word's own vector",
+        bar_name="layer",
+        title="How much it still points where the word did",
+        theme=visit.theme,
+        height=330,
+    )
+    table = {"entering layer": np.arange(len(likeness)), "cosine": likeness}
+    charts.draw(figure, "lesson-likeness", f"likeness {numbers.name}", partial(dict, table), about=numbers.about)
+    return float(likeness[visit.layer])
 
 
 def _next_word(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDArray[np.floating]) -> None:
     """Draw what the head adds by itself to the logits of the likeliest next words."""
     words, chances = next_word(visit, numbers, flow)
     labels = [visit.rest.label_of(int(word)) for word in words]
-    votes = flow.votes(flow.write(numbers.layer, numbers.head, parts.sum(axis=0)), words)
+    votes = flow.votes(flow.write(visit.layer, visit.head, parts.sum(axis=0)), words)
     cell = cell_vote(numbers, flow, words)
     trail(numbers, "logit", value=_size(parts[numbers.cell[1]]), logit=(labels[0], float(cell[0])), n=5)
-    st.markdown(
-        step.say(
-            "word",
-            name=numbers.name,
-            word=labels[0],
-            chance=f"{chances[0]:.1%}".replace("%", " %"),
-            vote=number(votes[0]),
-            cell=number(cell[0]),
-            factor=number(np.exp(votes[0])),
-            second=labels[1],
-            lead=number(votes[0] - votes[1]),
-            **numbers.pair,
-        )
-    )
+    said = {"name": numbers.name, "word": labels[0], "second": labels[1], "chance": per_cent(chances[0], 1)}
+    sizes = {"vote": votes[0], "cell": cell[0], "factor": np.exp(votes[0]), "lead": votes[0] - votes[1]}
+    st.markdown(step.say("word", **said, **numbers.pair, **{name: number(size) for name, size in sizes.items()}))
     figure = labelled_bars(
         votes,
-        [f"{label} ({chance:.1%})".replace("%", " %") for label, chance in zip(labels, chances, strict=True)],
+        [f"{label} ({per_cent(chance, 1)})" for label, chance in zip(labels, chances, strict=True)],
         highlighted=[0],
         value_name="added to the logit, above the mean of all words",
         title=f"The vote of {numbers.name} on the next word",
         theme=visit.theme,
     )
     columns = {"next word": labels, "probability": chances, "added by the head": votes, "by the followed cell": cell}
-    charts.draw(figure, "lesson-votes", f"votes {numbers.name}", lambda: columns, about=numbers.about)
+    charts.draw(figure, "lesson-votes", f"votes {numbers.name}", partial(dict, columns), about=numbers.about)
     st.caption(step.say("direct"))
 
 

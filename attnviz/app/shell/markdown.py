@@ -1,5 +1,7 @@
 """Text that is not Markdown, for Streamlit's Markdown. Standard library only."""
 
+from collections.abc import Iterable
+
 
 def plain(text: str) -> str:
     """Return text that Streamlit's Markdown shows as it is."""
@@ -18,3 +20,15 @@ def as_sentence(text: str) -> str:
     if text.partition(" ")[0].isalpha():
         text = text[0].upper() + text[1:]
     return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def table(header: str, rows: Iterable[tuple[str, ...]]) -> str:
+    """Return a Markdown table whose first column is left-aligned and the others right.
+
+    >>> print(table("| a | b |", [("x", "1")]))
+    | a | b |
+    |:--|--:|
+    | x | 1 |
+    """
+    n_columns = header.count("|") - 1
+    return "\n".join([header, f"|:--|{'--:|' * (n_columns - 1)}", *(f"| {' | '.join(row)} |" for row in rows)])

@@ -1,6 +1,7 @@
 """A chart on a page: the figure, how to read it, and its numbers and files when asked for."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from attnviz.app.show.facts import Facts
 from attnviz.app.show.files import HeadFiles, files_row
 from attnviz.core.export.table_files import Columns
 from attnviz.core.maps.shown import ShownMap
+from attnviz.core.trace.head import Head
 from attnviz.core.trace.records import Token
+from attnviz.figures import head_map
 
 
 def draw(
@@ -52,6 +55,41 @@ def draw(
             columns = dict(table())
             st.dataframe(columns, hide_index=True, height=300, key=f"{key}-numbers")
             files_row(figure, key, filename, columns, about=about, head=head)
+
+
+@dataclass(frozen=True, eq=False)
+class TokenMap:
+    """Numbers of each query and key.
+
+    Attributes:
+        values: (queries, keys); `allowed`: True where the query may see the key.
+        queries, keys: the tokens.
+    """
+
+    values: NDArray[Any]
+    allowed: NDArray[np.bool_]
+    queries: Sequence[Token]
+    keys: Sequence[Token]
+
+    def figure(self, **look: Any) -> Any:
+        """Return the map, as `attnviz.figures.head_map` draws it, each token at its place in the text."""
+        labels = ([token.label for token in side] for side in (self.queries, self.keys))
+        starts = {"query_start": self.queries[0].index, "key_start": self.keys[0].index}
+        return head_map(self.values, *labels, allowed=self.allowed, **starts, **look)
+
+    def table(self) -> Columns:
+        """Return a column of queries and one of values for each key; empty where the mask forbids."""
+        return map_table(self.values, self.allowed, self.queries, self.keys)
+
+
+def of_head(head: Head) -> TokenMap:
+    """Return the weights of a head's tile."""
+    return TokenMap(head.weights, head.allowed, *head.tokens)
+
+
+def draw_map(shown: TokenMap, key: str, filename: str, *, about: Facts, **look: Any) -> None:
+    """Show a map of queries and keys with its table and files; see `draw`, and `head_map` for its look."""
+    draw(shown.figure(**look), key, filename, shown.table, about=about)
 
 
 def map_table(values: NDArray[np.float32], allowed: NDArray[np.bool_], queries, keys) -> Columns:

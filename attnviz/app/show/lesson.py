@@ -80,6 +80,15 @@ def minus(figures: str) -> str:
     return figures.replace("-", "−")
 
 
+def per_cent(share: float, digits: int = 0) -> str:
+    """Return a share as it is said, with a space before its sign.
+
+    >>> per_cent(0.125, 1)
+    '12.5 %'
+    """
+    return f"{share:.{digits}%}".replace("%", " %")
+
+
 def in_powers(value: float) -> str:
     """Return a number as it is said, with a power of ten.
 
@@ -146,6 +155,14 @@ def awaited(sentence: str, height: int) -> None:
     """
     with st.container(border=True, height=height, horizontal_alignment="center", vertical_alignment="center"):
         st.caption(sentence, width="content")
+
+
+def once_shown(shown: bool, step: Step, height: int, draw: Callable[[], None]) -> None:
+    """Draw a picture that gives the answer away once that is `shown`; before, keep its place."""
+    if shown:
+        draw()
+    else:
+        awaited(step.say("awaited"), height)
 
 
 def folded(title: str, key: str, draw: Callable[[], None], *, small: bool = False) -> None:

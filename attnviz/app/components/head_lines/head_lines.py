@@ -51,7 +51,7 @@ def head_lines(
         ValueError: shapes that don't fit, weights outside 0 to 1, or a head that isn't there.
     """
     n_heads = _check(weights, (len(queries), len(keys)), [selected, *(shown or ())])
-    data = {"key": key, "queries": list(queries), "keys": list(keys), "start": start, **_lines_of(weights, start)}
+    data = {"key": key, "queries": list(queries), "keys": list(keys), **_lines_of(weights, start)}
 
     def tell() -> None:
         on_shown(st.session_state[key]["shown"]["value"])
@@ -70,6 +70,7 @@ def _lines_of(weights: NDArray[np.float32], start: int) -> dict[str, Any]:
     drawn = np.where(worth_a_line(weights), weights, 0)
     return {
         "weights": pack(np.round(drawn * FULL).clip(0, FULL).astype(np.uint16)),
+        "start": start,
         "first": first,
         "least": LEAST,
         "thin": [round(float(share), 4) for share in thin],
