@@ -1,5 +1,6 @@
 """The README and the pages in docs: commands and Python blocks run as they stand there, links lead somewhere."""
 
+import pkgutil
 import re
 import shlex
 from pathlib import Path
@@ -47,6 +48,17 @@ def test_the_readme_is_short_and_links_lead_somewhere():
         for link in re.findall(r"\]\(([^)]+)\)", page):
             with case((name, link)):
                 assert (ROOT / name).parent.joinpath(link.partition("#")[0]).exists()
+
+
+def test_what_the_walks_name_is_there():
+    named = re.findall(
+        r"`((?:app|components|core|explore|figures|models|scratch|shell|show|talk)\.[\w.]+)`", PAGES["CONTRIBUTING.md"]
+    )
+    assert len(named) > 30
+    for name in {*named} - {"app.py"}:
+        with case(name):
+            room = "attnviz" if name.split(".")[0] in ("core", "figures", "models") else "attnviz.app"
+            assert pkgutil.resolve_name(f"{room}.{name}") is not None
 
 
 @pytest.mark.parametrize(

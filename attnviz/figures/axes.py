@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.figures.look import Look
-from attnviz.figures.theme import Settings, escape, shorten, wrap
+from attnviz.figures.theme import LONGEST, Settings, escape, shorten, wrap
 
 MAX_SIDE = 256  # cells a side; more would be smaller than a pixel on most screens
 QUERY_AXIS = "query: the token that looks"
@@ -78,7 +78,7 @@ def is_shortened(label: str) -> bool:
     >>> is_shortened("cat"), is_shortened("=" * 64)
     (False, True)
     """
-    return shorten(label) != label
+    return len(label) > LONGEST
 
 
 def square_cells(horizontal: Settings, vertical: Settings) -> Settings:

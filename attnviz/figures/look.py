@@ -7,6 +7,7 @@ whatever plotly's default template is at that moment. Uses plotly.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
+from itertools import repeat
 from typing import Any, Self, TypedDict
 
 import plotly.graph_objects as go
@@ -135,7 +136,7 @@ def _heading(look: Look, notes: Sequence[str]) -> tuple[Settings, int]:
     """Return title and notes as plotly's title, and the px that they take."""
     title_size = look.label_size + 3
     head = wrap(look.title, title_size * 1.1)  # bold is wider
-    small = "<br>".join(wrap(note, look.label_size) for note in notes)
+    small = "<br>".join(map(wrap, notes, repeat(look.label_size)))
     titles = 1.3 * (title_size * _n_lines(head) + look.label_size * (_n_lines(small) + bool(small)))
     pad = 6 if _n_lines(head) < 2 else 6 + 0.7 * title_size  # plotly.js 4.1 sets a broken title 0.7 em too high
     heading: Settings = {"text": head, "font": {"size": title_size, "weight": 600}, "pad": {"t": pad}}

@@ -28,6 +28,7 @@ Settings = dict[str, Any]
 Floats = NDArray[np.float32]
 Bools = NDArray[np.bool_]
 
+LONGEST = 20  # characters of a label on an axis
 _NARROW = 390  # px; titles are broken into lines that fit the width of a phone
 _RIGHT_TO_LEFT = {"R", "AL", "RLE", "RLO", "RLI", "LRE", "LRO", "AN"}
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", "\n": " ", "\r": " "})
@@ -152,12 +153,12 @@ def escape(label: str) -> str:
     '&lt;s&gt; &amp; &#36;x&#36;'
     """
     safe = str(label).translate(_ENTITIES)
-    if any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in safe):
+    if not _RIGHT_TO_LEFT.isdisjoint(map(unicodedata.bidirectional, safe)):
         return f"\u2068{safe}\u2069"  # FIRST STRONG ISOLATE ... POP DIRECTIONAL ISOLATE
     return safe
 
 
-def shorten(label: str, limit: int = 20) -> str:
+def shorten(label: str, limit: int = LONGEST) -> str:
     """Return a label of at most `limit` characters, its middle replaced by "…" where it was longer.
 
     >>> shorten("unbelievability", 7)
@@ -185,7 +186,7 @@ def wrap(text: str, size: float, width: int = _NARROW) -> str:
     'a &lt; b'
     """
     n_characters = max(20, round(width / (0.52 * size)))
-    return "<br>".join(escape(line) for line in textwrap.wrap(text, n_characters))
+    return "<br>".join(map(escape, textwrap.wrap(text, n_characters)))
 
 
 def on_page(figure: go.Figure) -> go.Figure:
