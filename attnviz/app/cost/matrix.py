@@ -63,8 +63,9 @@ def _curves(part: Step, shape: Shape) -> None:
         name: [score_bytes(int(length), heads, layers, n_bytes) for length in s]
         for name, (heads, layers) in _held(shape).items()
     }
-    kept = "one number a query, all layers"
-    rows[kept] = [row_sum_bytes(int(length), shape.n_heads, shape.n_layers, ROW_SUM_BYTES) for length in s]
+    rows["one number a query, all layers"] = [
+        row_sum_bytes(int(length), shape.n_heads, shape.n_layers, ROW_SUM_BYTES) for length in s
+    ]
     at = st.session_state.cost_s
     whole = score_bytes(at, shape.n_heads, shape.n_layers, n_bytes)
     figure = cost_curves(
