@@ -16,7 +16,7 @@ from attnviz.core.blockwise.fast_memory import FlashStep, fast_memory
 from attnviz.core.blockwise.grid import Film, block_names, block_row, film_of, largest_difference, skipped_blocks
 from attnviz.core.cost.formulas import score_bytes
 from attnviz.core.trace.records import Token
-from attnviz.figures import component_map, flash_grid, head_map, quantity
+from attnviz.figures import component_map, flash_grid, quantity
 from attnviz.figures.theme import number
 
 MOST_BLOCKS = 32  # a side
@@ -207,22 +207,10 @@ def _scores(visit: Visit, step: FlashStep, query: int) -> None:
         )
         return
     queries, keys = visit.rest.tokens_of(visit.part or None)
-    figure = head_map(
-        step.scores,
-        [token.label for token in queries[step.queries]],
-        [token.label for token in keys[step.keys]],
-        kind="scores",
-        allowed=np.isfinite(step.scores),
-        query_start=step.queries.start,
-        key_start=step.keys.start,
-        highlight_query=query,
-        title="Scores of this block: all that is held of the matrix",
-        theme=visit.theme,
-        height=440,
-    )
-    args = (step.scores, np.isfinite(step.scores), queries[step.queries], keys[step.keys])
-    table = partial(charts.map_table, *args)
-    charts.draw(figure, "flash-scores", f"block scores {visit.name}", table, about=at_rest(visit))
+    block = charts.TokenMap(step.scores, np.isfinite(step.scores), queries[step.queries], keys[step.keys])
+    look = {"title": "Scores of this block: all that is held of the matrix", "theme": visit.theme, "height": 440}
+    name, about = f"block scores {visit.name}", at_rest(visit)
+    charts.draw_map(block, "flash-scores", name, about=about, kind="scores", highlight_query=query, **look)
 
 
 def _running(visit: Visit, film: Film, steps: list[FlashStep], j: int, query: int) -> None:

@@ -57,14 +57,20 @@ def _held(shape: Shape) -> dict[str, tuple[int, int]]:
     }
 
 
-def _curves(part: Step, shape: Shape) -> None:
-    s, n_bytes = np.array(LENGTHS), int(st.session_state.cost_bytes)
+def _held_over(shape: Shape, lengths: np.ndarray) -> dict[str, list[int]]:
+    """Return the bytes over the length: of score matrices, and of one number a query."""
+    n_bytes = int(st.session_state.cost_bytes)
     rows = {
-        name: [score_bytes(int(length), heads, layers, n_bytes) for length in s]
+        name: [score_bytes(int(length), heads, layers, n_bytes) for length in lengths]
         for name, (heads, layers) in _held(shape).items()
     }
-    kept = "one number a query, all layers"
-    rows[kept] = [row_sum_bytes(int(length), shape.n_heads, shape.n_layers, ROW_SUM_BYTES) for length in s]
+    kept = [row_sum_bytes(int(length), shape.n_heads, shape.n_layers, ROW_SUM_BYTES) for length in lengths]
+    return rows | {"one number a query, all layers": kept}
+
+
+def _curves(part: Step, shape: Shape) -> None:
+    s, n_bytes = np.array(LENGTHS), int(st.session_state.cost_bytes)
+    rows = _held_over(shape, s)
     at = st.session_state.cost_s
     whole = score_bytes(at, shape.n_heads, shape.n_layers, n_bytes)
     figure = cost_curves(

@@ -82,36 +82,42 @@ def _results(part: Step, run: Run) -> None:
 
 def _chart(results: Sequence[Measurement], measure: Quantity, title: str) -> None:
     """Draw one quantity of all ways over the length, with lines of slope 2 and 1 to compare with."""
+    unit = UNITS[measure]
+    curves = _drawn(results, measure)
+    if not curves:
+        st.info("All numbers are too small to draw.")
+        return
+    figure = cost_curves(
+        [*curves, *_guides(curves, linear=unit == "bytes")],
+        unit=unit,
+        y_name=unit,
+        markers=True,
+        how_to_read="Each point is one measurement; a line as steep as the dotted s² grows four times for twice the "
+        "tokens.",
+        notes=_noise(results, measure),
+        title=title,
+        theme=theme(),
+        height=560,
+    )
+    ways, tokens = [WAYS[m.way] for m in results], [m.tokens for m in results]
+    table = {"way": ways, "tokens": tokens, unit: [getattr(m, measure) for m in results]}
+    charts.draw(figure, f"timing-{unit}", f"attention {unit}", partial(dict, table), about=OF_NOTHING)
+
+
+def _noise(results: Sequence[Measurement], measure: Quantity) -> list[str]:
+    n = sum(getattr(m, measure) <= NOISE[measure] for m in results)
+    return [f"{n} numbers below {quantity(NOISE[measure], UNITS[measure])} are noise, not drawn."] if n else []
+
+
+def _drawn(results: Sequence[Measurement], measure: Quantity) -> list[Curve]:
+    """Return a curve for each way that has a number above the noise."""
     curves = []
     for way, name in WAYS.items():
         points = [(m.tokens, getattr(m, measure)) for m in results if m.way == way]
         points = [(tokens, value) for tokens, value in points if value > NOISE[measure]]
         if points:
             curves.append(Curve(name, *np.array(points, np.float64).T))
-    if not curves:
-        st.info("All numbers are too small to draw.")
-        return
-    unit = UNITS[measure]
-    n_left_out = sum(getattr(m, measure) <= NOISE[measure] for m in results)
-    notes = [f"{n_left_out} numbers below {quantity(NOISE[measure], unit)} are noise, not drawn."] if n_left_out else []
-    figure = cost_curves(
-        [*curves, *_guides(curves, linear=unit == "bytes")],
-        unit=unit,
-        y_name="seconds" if unit == "seconds" else "bytes",
-        markers=True,
-        how_to_read="Each point is one measurement; a line as steep as the dotted s² grows four times for twice the "
-        "tokens.",
-        notes=notes,
-        title=title,
-        theme=theme(),
-        height=560,
-    )
-    table = {
-        "way": [WAYS[m.way] for m in results],
-        "tokens": [m.tokens for m in results],
-        unit: [getattr(m, measure) for m in results],
-    }
-    charts.draw(figure, f"timing-{unit}", f"attention {unit}", partial(dict, table), about=OF_NOTHING)
+    return curves
 
 
 def _guides(curves: Sequence[Curve], *, linear: bool) -> list[Curve]:

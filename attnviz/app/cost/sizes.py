@@ -41,31 +41,27 @@ def sizes_row() -> Shape:
     chosen = st.session_state
     columns = st.columns([3, 3, 3, 2, 2, 2], gap="medium")
     with columns[0]:
-        names = ["", *(model.name for model in published_models())]
-        st.selectbox(
-            "Sizes of",
-            names,
-            key="cost_model",
-            persist_state="session",
-            format_func=lambda name: name or "your own choice",
-            help="A published model, or your own: move a slider, and the sizes become yours.",
-        )
-    with columns[1]:
-        _slider("Tokens s", "cost_s", LENGTHS, own=False)
-    with columns[2]:
-        _slider("Width d", "cost_d", WIDTHS)
-    with columns[3]:
-        _slider("Heads", "cost_heads", _divisors(chosen.cost_d))
-    with columns[4]:
-        help_text = "Query heads that share a key/value head. 1: multi-head; all of them: multi-query."
-        _slider("Group size", "cost_group", _divisors(chosen.cost_heads), help_text)
-    with columns[5]:
-        _slider("Layers", "cost_layers", LAYERS)
-    shape, model = chosen_shape(), chosen_model()
-    st.caption(_described(shape, model))
+        _model_box()
+    group_help = "Query heads that share a key/value head. 1: multi-head; all of them: multi-query."
+    sliders = (
+        ("Tokens s", "cost_s", LENGTHS, None),
+        ("Width d", "cost_d", WIDTHS, None),
+        ("Heads", "cost_heads", _divisors(chosen.cost_d), None),
+        ("Group size", "cost_group", _divisors(chosen.cost_heads), group_help),
+        ("Layers", "cost_layers", LAYERS, None),
+    )
+    for column, slider in zip(columns[1:], sliders, strict=True):
+        with column:
+            _slider(*slider)
+    _say_sizes()
+    return chosen_shape()
+
+
+def _say_sizes() -> None:
+    chosen, model = st.session_state, chosen_model()
+    st.caption(_described(chosen_shape(), model))
     if model is not None and chosen.cost_s > model.context:
         st.caption(_say("beyond", s=chosen.cost_s, name=model.name, context=model.context))
-    return shape
 
 
 def _say(name: str, /, **values: Any) -> str:
@@ -80,7 +76,18 @@ def _described(shape: Shape, model: PublishedModel | None) -> str:
     return _say("model", d_head=shape.d_head, d_ff=shape.d_ff, matrices=3 if shape.gated else 2, **about)
 
 
-def _slider(label: str, key: str, options: tuple[int, ...], help_text: str | None = None, *, own: bool = True) -> None:
+def _model_box() -> None:
+    st.selectbox(
+        "Sizes of",
+        ["", *(model.name for model in published_models())],
+        key="cost_model",
+        persist_state="session",
+        format_func=lambda name: name or "your own choice",
+        help="A published model, or your own: move a slider, and the sizes become yours.",
+    )
+
+
+def _slider(label: str, key: str, options: tuple[int, ...], help_text: str | None) -> None:
     """Show a slider over some numbers and the one that is chosen; with one number there is nothing to slide."""
     shown = sorted({*options, st.session_state[key]})
     if len(shown) == 1:
@@ -93,7 +100,7 @@ def _slider(label: str, key: str, options: tuple[int, ...], help_text: str | Non
         persist_state="session",
         format_func=lambda number: f"{number:,}",
         help=help_text,
-        on_change=_make_own if own else None,
+        on_change=None if key == "cost_s" else _make_own,  # the length is no size of a model
     )
 
 

@@ -14,10 +14,10 @@ from attnviz.app.shell import palette
 from attnviz.app.shell.controls import head
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
-from attnviz.app.show.charts import draw, map_table
+from attnviz.app.show.charts import TokenMap, draw
 from attnviz.app.show.facts import Facts, at_rest
 from attnviz.core.generation.step import Step
-from attnviz.figures import cache_bands, head_map, next_token_bars
+from attnviz.figures import cache_bands, next_token_bars
 from attnviz.figures.theme import theme_of
 
 MOST_SIDE = 96  # tokens a side of the map; of a longer text the last ones
@@ -116,25 +116,14 @@ def _facts(visit: Visit) -> Facts:
 def _map(visit: Visit, step: Step, weights: np.ndarray, part: slice, n_prompt: int) -> None:
     tokens = step.trace.tokens
     allowed = step.trace.allowed(visit.layer, visit.head, queries=part, keys=part)
-    labels = [token.label for token in tokens[part]]
-    figure = head_map(
-        weights,
-        labels,
-        labels,
-        allowed=allowed,
-        query_start=part.start,
-        key_start=part.start,
-        highlight_query=len(tokens) - 1,
-        title=f"{visit.name}: the new row",
-        theme=visit.theme,
-        height=560,
-    )
+    drawn = TokenMap(weights, allowed, tokens[part], tokens[part])
+    look = {"title": f"{visit.name}: the new row", "theme": visit.theme, "height": 560}
+    figure = drawn.figure(highlight_query=len(tokens) - 1, **look)
     if part.start < n_prompt < len(tokens):
         line = {"dash": "dot", "width": 2, "color": theme_of(visit.theme).text}
         figure.add_hline(y=n_prompt - 0.5 - part.start, line=line)
         figure.add_vline(x=n_prompt - 0.5 - part.start, line=line)
-    table = partial(map_table, weights, allowed, tokens[part], tokens[part])
-    draw(figure, "generate-map", f"{visit.name} {visit.info.name} generated", table, about=_facts(visit))
+    draw(figure, "generate-map", f"{visit.name} {visit.info.name} generated", drawn.table, about=_facts(visit))
     said = say("steps", "whole", n=len(tokens), n_prompt=n_prompt, n_new=len(tokens) - n_prompt)
     if part.start:
         said += " " + say("steps", "part", first=part.start, last=part.stop - 1, n=len(tokens))

@@ -12,23 +12,8 @@ PACE = 0.8  # seconds from one token to the next while it plays
 
 def controls_row(n_written: int, done: bool) -> None:
     """Show the buttons that write and take back, and how tokens are chosen."""
-    playing = st.session_state.get("playing", False)
     with st.container(horizontal=True, vertical_alignment="bottom", key="writing"):
-        st.button("To start", key="write-start", on_click=_to, args=(0,), disabled=not n_written)
-        st.button(
-            "Back", key="write-back", on_click=_to, args=(n_written - 1,), disabled=not n_written, shortcut="Left"
-        )
-        st.button(
-            "Step",
-            key="write-step",
-            type="primary",
-            on_click=_to,
-            args=(n_written + 1,),
-            disabled=done,
-            shortcut="Right",
-        )
-        label = "Stop" if playing else "Play"
-        st.button(label, key="write-play", on_click=play, args=(not playing,), disabled=done and not playing)
+        _buttons(n_written, done)
         st.select_slider(
             "Temperature of the choice",
             WARMTHS,
@@ -39,6 +24,17 @@ def controls_row(n_written: int, done: bool) -> None:
         )
         if st.session_state.warmth != "0":
             _drawing()
+
+
+def _buttons(n_written: int, done: bool) -> None:
+    playing = st.session_state.get("playing", False)
+    back = {"on_click": _to, "disabled": not n_written}
+    st.button("To start", key="write-start", args=(0,), **back)
+    st.button("Back", key="write-back", args=(n_written - 1,), shortcut="Left", **back)
+    forward = {"on_click": _to, "disabled": done, "type": "primary"}
+    st.button("Step", key="write-step", args=(n_written + 1,), shortcut="Right", **forward)
+    label = "Stop" if playing else "Play"
+    st.button(label, key="write-play", on_click=play, args=(not playing,), disabled=done and not playing)
 
 
 def _drawing() -> None:

@@ -90,22 +90,21 @@ def _rates(visit: Visit, board: Board) -> None:
     for name, rate in board.scores.baselines.items():
         if name != "chance":
             rows.append((f"{name} candidate", rate.value, rate.low, rate.high))
-    figure = rate_dots(
-        rows,
-        highlighted=range(n_heads),
-        chance=board.scores.baselines["chance"].value,
-        how_to_read="Each dot is how often a head or a rule is right, the line through it its 95 % interval; heads are "
-        "diamonds, and the dashed line is chance.",
-        theme=visit.theme,
-    )
-    names = ("who", "right", "low", "high")
-    draw(
-        figure,
-        "rates",
-        f"rates {board.model} {board.lang}",
-        lambda: dict(zip(names, zip(*rows, strict=True), strict=True)),
-        about=of_model(visit),
-    )
+    look = {
+        "highlighted": range(n_heads),
+        "chance": board.scores.baselines["chance"].value,
+        "how_to_read": "Each dot is how often a head or a rule is right, the line through it its 95 % interval; heads "
+        "are diamonds, and the dashed line is chance.",
+    }
+    _dots(visit, board, "rates", "who", rows, **look)
+
+
+def _dots(visit: Visit, board: Board, key: str, of: str, rows: list[tuple], **look: Any) -> None:
+    """Draw rows of (name, rate, low, high), the names being `of` what the table's first column says."""
+    names = (of, "right", "low", "high")
+    table = dict(zip(names, zip(*rows, strict=True), strict=True))
+    figure = rate_dots(rows, theme=visit.theme, **look)
+    draw(figure, key, f"{key} {board.model} {board.lang}", partial(dict, table), about=of_model(visit))
 
 
 def _chosen_table(board: Board) -> None:
@@ -160,23 +159,26 @@ def _kinds(visit: Visit, board: Board, beside: list[Board]) -> None:
         for b in kinds
     ]
     st.markdown(f"#### L{best.layer} H{best.head} by kind of sentence, both halves")
-    figure = rate_dots(rows, chance=0.5, highlighted=range(len(rows)), theme=visit.theme)
-    names = ("kind", "right", "low", "high")
-    draw(
-        figure,
-        "kinds",
-        f"kinds {board.model} {board.lang}",
-        lambda: dict(zip(names, zip(*rows, strict=True), strict=True)),
-        about=of_model(visit),
-    )
+    _dots(visit, board, "kinds", "kind", rows, chance=0.5, highlighted=range(len(rows)))
 
 
 def _own_file(visit: Visit) -> None:
     st.markdown(say("scores", "own"))
     file = st.file_uploader("A file of pronoun sentences (.jsonl)", type=["jsonl", "json", "txt"], key="items-file")
-    if file is None:
+    items = () if file is None else _usable(visit, file.getvalue())
+    if not items:
         return
-    items, problems = parse_items(file.getvalue())
+    key = ("own boards", visit.choice, items)
+    boards = cache.results().peek(key)
+    if boards is None:
+        _measure(visit, items, key)
+    else:
+        show_board(visit, boards[0], list(boards[1:]))
+
+
+def _usable(visit: Visit, content: bytes) -> tuple[Item, ...]:
+    """Return the sentences of a file that can be measured; none, with the reason on the page, if there are none."""
+    items, problems = parse_items(content)
     if problems:
         named = "; ".join(map(str, problems[:NAMED_PROBLEMS]))
         more = f"; and {len(problems) - NAMED_PROBLEMS} more" if len(problems) > NAMED_PROBLEMS else ""
@@ -184,26 +186,22 @@ def _own_file(visit: Visit) -> None:
         st.warning(plain(f"{skipped} skipped. {named}{more}."))
     if not items:
         st.error("This file has no sentence that can be used.")
-        return
+        return ()
     if len(items) > MOST_ITEMS:
-        st.error(
-            f"This file has {len(items):,} sentences; the page takes {MOST_ITEMS:,}. Use `python -m attnviz scan`."
-        )
-        return
-    if visit.info.causal:
-        seen = tuple(item for item in items if item.causal_ok)
-        if len(seen) < len(items):
-            st.caption(f"{len(items) - len(seen)} sentences have a candidate after the pronoun and are left out.")
-        items = seen
-    if not items:
+        many = f"This file has {len(items):,} sentences; the page takes {MOST_ITEMS:,}."
+        st.error(f"{many} Use `python -m attnviz scan`.")
+        return ()
+    return _seen(items) if visit.info.causal else items
+
+
+def _seen(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Return the sentences whose candidates stand before the pronoun, and say what is left out."""
+    seen = tuple(item for item in items if item.causal_ok)
+    if len(seen) < len(items):
+        st.caption(f"{len(items) - len(seen)} sentences have a candidate after the pronoun and are left out.")
+    if not seen:
         st.info("Nothing is left to measure: this model sees no word after the pronoun.")
-        return
-    key = ("own boards", visit.choice, items)
-    boards = cache.results().peek(key)
-    if boards is None:
-        _measure(visit, items, key)
-        return
-    show_board(visit, boards[0], list(boards[1:]))
+    return seen
 
 
 def _shipped_items(lang: str) -> tuple[Item, ...]:

@@ -23,28 +23,7 @@ def model() -> tuple[ModelChoice, ModelInfo] | None:
         accept_new_options=True,
         help="One of these, or type a Hugging Face id, a folder, or a .gguf file on this machine.",
     )
-    engine_box, precision_box = st.columns(2)
-    with engine_box:
-        st.selectbox(
-            "Computed by",
-            ["torch", "numpy"],
-            key="engine",
-            format_func={"torch": "PyTorch", "numpy": "NumPy"}.get,
-            help="PyTorch runs the model through transformers. NumPy runs it from scratch, on the same weights, by "
-            "code that you can read (layouts of Llama, BERT and GPT-2).",
-        )
-    scratch = st.session_state.engine == "numpy"
-    if scratch:
-        st.session_state.precision = "float32"
-    with precision_box:
-        st.selectbox(
-            "Precision",
-            ["float32", "bfloat16", "float16"],
-            key="precision",
-            disabled=scratch,
-            help="Of the weights in memory. Scores and softmax are computed in float32 always.",
-        )
-    wanted = ModelChoice(str(st.session_state.model or ""), st.session_state.precision, st.session_state.engine)
+    wanted = _wanted()
     try:
         info = _load(wanted)
     except ValueError as error:
@@ -59,6 +38,31 @@ def model() -> tuple[ModelChoice, ModelInfo] | None:
     st.session_state.loaded = wanted
     fit_selection(info)
     return wanted, info
+
+
+def _wanted() -> ModelChoice:
+    """Show the boxes for engine and precision, and return all that is chosen."""
+    chosen = st.session_state
+    engine_box, precision_box = st.columns(2)
+    engine_box.selectbox(
+        "Computed by",
+        ["torch", "numpy"],
+        key="engine",
+        format_func={"torch": "PyTorch", "numpy": "NumPy"}.get,
+        help="PyTorch runs the model through transformers. NumPy runs it from scratch, on the same weights, by "
+        "code that you can read (layouts of Llama, BERT and GPT-2).",
+    )
+    scratch = chosen.engine == "numpy"
+    if scratch:
+        chosen.precision = "float32"
+    precision_box.selectbox(
+        "Precision",
+        ["float32", "bfloat16", "float16"],
+        key="precision",
+        disabled=scratch,
+        help="Of the weights in memory. Scores and softmax are computed in float32 always.",
+    )
+    return ModelChoice(str(chosen.model or ""), chosen.precision, chosen.engine)
 
 
 def about_model(info: ModelInfo) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import Any
 
 import streamlit as st
 from numpy.typing import NDArray
@@ -21,11 +22,9 @@ def heads_map(
     values: NDArray,
     layers: Sequence[int],
     *,
-    bar_title: str,
-    how_to_read: str,
     about: Facts,
-    value_range: tuple[float, float] | None = None,
     table: NDArray | None = None,
+    **look: Any,
 ) -> None:
     """Draw numbers below and above 0, one a head; a click on a cell selects its head.
 
@@ -34,22 +33,18 @@ def heads_map(
         key: of the chart.
         values: (layers, heads).
         layers: their numbers.
-        bar_title: what the colours measure.
-        how_to_read: one sentence.
         about: what is true of the numbers, for the files.
-        value_range: of the colours; None: as far below 0 as above.
         table: (layers, heads) numbers for the table, if it lists others than the map.
+        **look: `bar_title`, `value_range` and `how_to_read` of `attnviz.figures.layers_by_heads`.
     """
     figure = layers_by_heads(
         values,
         layers,
         kind="difference",
-        bar_title=bar_title,
-        value_range=value_range,
         marked=[(visit.layer, visit.head)],
-        how_to_read=how_to_read,
         theme=visit.theme,
         height=FLAT if len(layers) > 2 * values.shape[1] else None,
+        **look,
     )
     numbers = values if table is None else table
     draw(figure, key, f"{key} {visit.info.name}", lambda: heads_table(numbers, layers), about=about)
