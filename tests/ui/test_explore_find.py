@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from attnviz.app.explore.find.by_feeding import WORDS
-from attnviz.app.explore.find.tool import WAYS
+from attnviz.app.explore.find.ways import WAYS
 from attnviz.app.shell.fields import LANDING
 from attnviz.core.compare.agreement import map_change
 from attnviz.core.heads.at_a_glance import strongest

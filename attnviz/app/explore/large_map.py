@@ -13,6 +13,7 @@ from attnviz.app.shell.examples import example_of
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw, shown_table
+from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import of_view
 from attnviz.app.show.files import head_of
 from attnviz.core.maps.choice import MOST_CELLS, PART, MapChoice
@@ -50,9 +51,9 @@ def _choices(visit: Visit) -> None:
     """Show what changes the look of the map."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="title-row"):
         _cells_show(visit)
-        _choice("Colours", "colours", COLOURS)
+        choose("Colours", "colours", COLOURS, hide_label=True)
         if visit.switched:
-            _choice("Show", "view", VIEWS)
+            choose("Show", "view", VIEWS, hide_label=True)
         if visit.n_tokens > MOST_CELLS:
             _part_box(visit.n_tokens)
     _say_gone(visit)
@@ -100,18 +101,6 @@ def _say_gone(visit: Visit) -> None:
         st.session_state.pop(GONE, None)
         return
     st.caption(FOR_ENCODERS)
-
-
-def _choice(label: str, name: str, options: dict[str, str]) -> None:
-    st.segmented_control(
-        label,
-        list(options),
-        key=name,
-        persist_state="session",
-        required=True,
-        format_func=options.get,
-        label_visibility="collapsed",
-    )
 
 
 def _example_caption(visit: Visit) -> None:

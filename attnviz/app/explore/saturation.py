@@ -9,6 +9,7 @@ from attnviz.app.shell import cache
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw
+from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import of_view
 from attnviz.core.softmax.row_sharpness import LARGEST_NORM, Histogram, histogram
 from attnviz.core.softmax.sharpness import Saturation, SaturationReport, saturation_report
@@ -22,17 +23,8 @@ def saturation(visit: Visit) -> None:
     """Offer the histograms, and draw them for the chosen scope."""
     st.markdown("#### How sharp is the softmax?")
     reason = visit.info.cannot.get("scores") or visit.info.cannot.get("scaled")
-    st.segmented_control(
-        "Histograms of weights and gradients, with and without the factor 1/√d, for",
-        list(SCOPES),
-        key="histogram",
-        persist_state="session",
-        required=True,
-        format_func=SCOPES.get,
-        disabled=bool(reason),
-        help=reason,
-    )
-    scope = st.session_state.histogram
+    label = "Histograms of weights and gradients, with and without the factor 1/√d, for"
+    scope = choose(label, "histogram", SCOPES, disabled=bool(reason), help=reason)
     if reason:
         st.caption(plain(reason))
     elif scope != "hide":

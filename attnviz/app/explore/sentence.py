@@ -10,6 +10,7 @@ from attnviz.app.shell import palette
 from attnviz.app.shell.examples import example_of
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
+from attnviz.app.show.choose import choose
 from attnviz.core.trace.head import Head
 
 
@@ -49,15 +50,8 @@ def sentence_strip(visit: Visit) -> None:
 def _as_text_or_lines(visit: Visit) -> None:
     """Show what changes the drawing, and a button that saves it."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.segmented_control(
-            "Draw the sentence as",
-            ["shade", "lines"],
-            key="strip",
-            persist_state="session",
-            required=True,
-            format_func={"shade": "text", "lines": "two columns with lines"}.get,
-            label_visibility="collapsed",
-        )
+        modes = {"shade": "text", "lines": "two columns with lines"}
+        choose("Draw the sentence as", "strip", modes, hide_label=True)
         save_picture("strip-tokens", f"attnviz tokens {visit.name}", key="save-strip", html=True)
 
 

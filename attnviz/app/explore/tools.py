@@ -1,12 +1,11 @@
 """What Explore offers below the head: compare, find heads, all heads as lines, what a head writes."""
 
-import streamlit as st
-
-from attnviz.app.explore.compare.tool import compare
-from attnviz.app.explore.find.tool import find
+from attnviz.app.explore.compare.compared import compare
+from attnviz.app.explore.find.ways import find
 from attnviz.app.explore.lines import lines
 from attnviz.app.explore.writes import writes
 from attnviz.app.shell.visit import Visit
+from attnviz.app.show.choose import choose
 
 TOOLS = {
     "none": "nothing",
@@ -20,14 +19,6 @@ DRAW = {"compare": compare, "find": find, "lines": lines, "writes": writes}
 
 def tools(visit: Visit) -> None:
     """Show the row of tools, and the one that is open."""
-    st.segmented_control(
-        "More to see",
-        list(TOOLS),
-        key="tool",
-        persist_state="session",
-        required=True,
-        format_func=TOOLS.get,
-    )
-    draw = DRAW.get(st.session_state.tool)
+    draw = DRAW.get(choose("More to see", "tool", TOOLS))
     if draw is not None:
         draw(visit)

@@ -21,6 +21,7 @@ from attnviz.app.shell import address as state
 from attnviz.app.shell import cache
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
+from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import of_model
 from attnviz.core.heads.at_a_glance import strongest
 from attnviz.core.heads.battery import BatteryScores, battery_texts, stands_out
@@ -68,15 +69,8 @@ def _boxes() -> None:
             format_func=lambda key: PATTERNS[key].title,
             width=230,
         )
-        st.segmented_control(
-            "Best first",
-            list(PLACES),
-            key="found_in",
-            persist_state="session",
-            required=True,
-            format_func=PLACES.get,
-            help=f"The {len(battery_texts())} reference texts come with attnviz and give every pattern its occasion.",
-        )
+        texts = f"The {len(battery_texts())} reference texts come with attnviz and give every pattern its occasion."
+        choose("Best first", "found_in", PLACES, help=texts)
 
 
 def _battery(visit: Visit) -> BatteryScores:

@@ -1,12 +1,11 @@
 """Heads found by what they do: by a pattern, like the selected one, by drawing, and by what they feed on."""
 
-import streamlit as st
-
 from attnviz.app.explore.find.by_drawing import by_drawing
 from attnviz.app.explore.find.by_feeding import fed_by_this
 from attnviz.app.explore.find.by_likeness import like_this
 from attnviz.app.explore.find.by_pattern import by_pattern
 from attnviz.app.shell.visit import Visit
+from attnviz.app.show.choose import choose
 
 WAYS = {
     "pattern": "by a pattern",
@@ -19,12 +18,4 @@ DRAW = {"pattern": by_pattern, "like": like_this, "drawn": by_drawing, "feeds": 
 
 def find(visit: Visit) -> None:
     """Show the four ways to find heads, and what the chosen one finds: a picture, and a list of heads beside it."""
-    st.segmented_control(
-        "Find heads",
-        list(WAYS),
-        key="find_by",
-        persist_state="session",
-        required=True,
-        format_func=WAYS.get,
-    )
-    DRAW[st.session_state.find_by](visit)
+    DRAW[choose("Find heads", "find_by", WAYS)](visit)

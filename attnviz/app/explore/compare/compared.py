@@ -16,6 +16,7 @@ from attnviz.app.explore.compare.two_maps import causal_rows, maps, next_tokens,
 from attnviz.app.explore.map_choice import map_choice
 from attnviz.app.shell.markdown import as_sentence, plain
 from attnviz.app.shell.visit import Visit
+from attnviz.app.show.choose import choose
 
 VERSUS = {"head": "another head", "text": "another text", "model": "another model", "switches": "the switches"}
 SIDES = {"head": another_head, "text": another_text, "model": another_model, "switches": other_switches}
@@ -24,16 +25,7 @@ SIDES = {"head": another_head, "text": another_text, "model": another_model, "sw
 def compare(visit: Visit) -> None:
     """Draw A, what is on the page, beside B, which differs from it in one thing, and the difference below them."""
     st.markdown("#### Side by side")
-    st.segmented_control(
-        "A is the head on this page. Compare it with",
-        list(VERSUS),
-        key="versus",
-        persist_state="session",
-        required=True,
-        format_func=VERSUS.get,
-        on_change=forget_head,
-    )
-    versus = st.session_state.versus
+    versus = choose("A is the head on this page. Compare it with", "versus", VERSUS, on_change=forget_head)
     if versus == "text":
         pair_buttons()
     try:
