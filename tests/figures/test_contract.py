@@ -90,6 +90,12 @@ def test_refuses_an_unknown_theme(draw):
 
 
 @EVERY
+def test_refuses_an_option_that_the_figure_does_not_have(draw):
+    with pytest.raises(TypeError, match=r"^[a-z_]+\(\) got an unexpected keyword argument 'colour'$"):
+        draw(colour="red")
+
+
+@EVERY
 @every("theme", tuple(THEMES))
 def test_sits_on_the_page_with_its_own_background(draw, theme):
     figure = draw(theme=theme)
