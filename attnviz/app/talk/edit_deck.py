@@ -7,6 +7,8 @@ from attnviz.app.show.deck import Deck, deck_text, read_deck
 from attnviz.app.show.own_deck import EMPTY, set_own_deck
 from attnviz.app.talk.caption_numbers import check_caption
 
+OWN = "own"  # the deck's name in the address
+
 
 def edit_own(deck: Deck) -> None:
     """Let the visitor change titles, captions, questions and order of their deck, as the TOML that a deck is."""

@@ -8,11 +8,10 @@ from attnviz.app.shell.markdown import as_sentence, plain
 from attnviz.app.shell.visit import theme
 from attnviz.app.show.deck import Deck, deck_text, read_deck
 from attnviz.app.show.own_deck import keep_own_deck, own_deck, set_own_deck
-from attnviz.app.talk.edit_deck import edit_own
+from attnviz.app.talk.edit_deck import OWN, edit_own
 from attnviz.app.talk.prepare import prepare, prepared
 from attnviz.app.talk.shipped import shipped_decks
 
-OWN = "own"
 KEYS = (
     "→ ← or Page Down, Page Up: step. F: full screen. N: your view, with notes and clock. P: the same in a "
     "window of its own, for a second screen. B: blank. Esc: leave."
