@@ -16,7 +16,7 @@ from attnviz.core.generation.step import Step
 from attnviz.core.trace.records import LayerMaps, LayerRecord, ModelInfo, Token
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
-from attnviz.models.generate import Run, begin, check_model, steps
+from attnviz.models.generate import Run, begin, check_cache, check_model, steps
 from attnviz.models.texts import check_ablate, check_text, cut
 from attnviz.models.tokens import label_of, tokenize
 
@@ -144,12 +144,12 @@ class Engine(ABC):
             self.info,
             text,
             n,
-            cache=cache,
             ends=self._ends(),
             sampling=Sampling(temperature, top_k, top_p, seed),
             switches=switches,
             n_candidates=candidates,
         )
+        check_cache(cache, switches)
         return steps(self.tokenizer, self.info, beginning, run)
 
     @abstractmethod

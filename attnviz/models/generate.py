@@ -76,7 +76,6 @@ def begin(
     text: str,
     n: int,
     *,
-    cache: bool,
     ends: frozenset[int],
     sampling: Sampling,
     switches: Switches,
@@ -86,16 +85,11 @@ def begin(
 
     Raises:
         ValueError: a model that doesn't continue texts, a number out of range, no visible text, no room for another
-            token, or switches that can't act.
+            token, or looks that can't be forbidden.
     """
     check_model(info)
     check_text(text)
     n, n_candidates = whole("n", n, least=1), whole("candidates", n_candidates, least=1)
-    if cache and switches.causal is False:
-        raise ValueError(
-            "with later tokens allowed the keys and values of earlier ones change with every new token, "
-            "so they can't be kept: use cache=False"
-        )
     tokens = tokenize(tokenizer, text)
     if not tokens:
         raise ValueError("this model's tokenizer makes no token of that text; type some letters")
@@ -108,6 +102,15 @@ def begin(
     n_new = min(n, room)
     _check_forbid(switches, info, len(tokens) + n_new)
     return Beginning(text, tokens, n_new, ends, sampling, switches, n_candidates)
+
+
+def check_cache(cache: bool, switches: Switches) -> None:
+    """Raise ValueError if keys and values are to be kept although the switches let them change."""
+    if cache and switches.causal is False:
+        raise ValueError(
+            "with later tokens allowed the keys and values of earlier ones change with every new token, "
+            "so they can't be kept: use cache=False"
+        )
 
 
 def check_model(info: ModelInfo) -> None:

@@ -26,7 +26,7 @@ def test_each_step_is_attention_over_the_keys_so_far(
     rule = {"causal": causal, "mask": random_mask(rng, kind, queries, keys), "scale": scale}
     scores = attention_scores(q, k, **rule)
     tolerances = close(dtype, scores)
-    steps = list(flash_steps(q, k, v, **rule, block_q=block_q, block_k=block_k, skip=skip))
+    steps = list(flash_steps(q, k, v, **rule, blocks=(block_q, block_k), skip=skip))
 
     rows, columns = -(-queries // block_q), -(-keys // block_k)
     assert [(step.i, step.j) for step in steps] == [(i, j) for i in range(rows) for j in range(columns)]
@@ -60,7 +60,7 @@ def test_the_finished_rows_are_the_output(seed, dtype, queries, keys, block_q, b
     keys = max(keys, queries) if causal else keys
     q, k, v = heads(rng, queries=queries, keys=keys, dtype=dtype)
     rule = {"causal": causal, "mask": random_mask(rng, kind, queries, keys)}
-    steps = flash_steps(q, k, v, **rule, block_q=block_q, block_k=block_k, skip=skip)
+    steps = flash_steps(q, k, v, **rule, blocks=(block_q, block_k), skip=skip)
     output = np.concatenate([step.output for step in steps if step.finished])
     tolerances = close(dtype, attention_scores(q, k, **rule))
     np.testing.assert_allclose(output, scaled_dot_product_attention(q, k, v, **rule)[0], **tolerances)
@@ -73,7 +73,7 @@ def test_equal_blocks_make_the_steps_of_blockwise(seed, length, block, kind, cau
     rng = np.random.default_rng(seed)
     q, k, v = heads(rng, queries=length, keys=length)
     rule = {"causal": causal, "mask": random_mask(rng, kind, length, length)}
-    mine = list(flash_steps(q, k, v, **rule, block_q=block, block_k=block, skip=skip))
+    mine = list(flash_steps(q, k, v, **rule, blocks=(block, block), skip=skip))
     theirs = list(blockwise_steps(q, k, v, **rule, block_size=block, skip_masked_blocks=skip))
     for step, other in zip(mine, theirs, strict=True):
         assert (step.queries, step.keys, step.skipped) == (other.queries, other.keys, other.skipped)
@@ -84,7 +84,7 @@ def test_equal_blocks_make_the_steps_of_blockwise(seed, length, block, kind, cau
 @pytest.mark.parametrize("order", [1, -1])
 def test_rising_scores_rescale_and_falling_ones_do_not(order):
     scores = np.arange(8.0)[::order]
-    steps = list(flash_steps(np.ones((1, 1)), scores[:, None], np.ones((8, 2)), scale=1.0, block_q=1, block_k=2))
+    steps = list(flash_steps(np.ones((1, 1)), scores[:, None], np.ones((8, 2)), scale=1.0, blocks=(1, 2)))
     assert steps[0].rescale.tolist() == [0.0]  # nothing came before
     later = np.concatenate([step.rescale for step in steps[1:]])
     np.testing.assert_allclose(later, np.exp(-2.0) if order == 1 else 1.0)
@@ -93,21 +93,21 @@ def test_rising_scores_rescale_and_falling_ones_do_not(order):
 @pytest.mark.parametrize(("block_q", "block_k"), [(2, 2), (4, 2), (2, 4), (8, 8)])
 def test_causal_skips_what_is_wholly_above_the_diagonal(block_q, block_k):
     q, k, v = heads(np.random.default_rng(0), queries=8, keys=8)
-    steps = list(flash_steps(q, k, v, causal=True, block_q=block_q, block_k=block_k))
+    steps = list(flash_steps(q, k, v, causal=True, blocks=(block_q, block_k)))
     skipped = {(step.i, step.j) for step in steps if step.skipped}
     above = {(step.i, step.j) for step in steps if step.keys.start > step.queries.stop - 1}
     assert skipped == above
     mask = np.tril(np.ones((8, 8), bool))
-    by_mask = flash_steps(q, k, v, mask=mask, block_q=block_q, block_k=block_k)
+    by_mask = flash_steps(q, k, v, mask=mask, blocks=(block_q, block_k))
     assert {(step.i, step.j) for step in by_mask if step.skipped} == above
-    assert not any(step.skipped for step in flash_steps(q, k, v, causal=True, block_q=2, block_k=2, skip=False))
+    assert not any(step.skipped for step in flash_steps(q, k, v, causal=True, blocks=(2, 2), skip=False))
 
 
 @pytest.mark.parametrize("block", [1, 2, 4, 16, 32])
 def test_skipping_leaves_s_times_s_plus_block_over_two_pairs(block):
     s = 32
     q, k, v = heads(np.random.default_rng(0), queries=s, keys=s, d_head=1, d_value=1)
-    steps = flash_steps(q, k, v, causal=True, block_q=block, block_k=block)
+    steps = flash_steps(q, k, v, causal=True, blocks=(block, block))
     assert sum(step.scores.size for step in steps if not step.skipped) == s * (s + block) // 2
 
 
@@ -115,7 +115,7 @@ def test_skipping_leaves_s_times_s_plus_block_over_two_pairs(block):
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9), st.integers(1, 9))
 def test_fast_memory_is_that_of_the_arrays(block_q, block_k, d_head, d_value):
     q, k, v = heads(np.random.default_rng(0), queries=block_q, keys=block_k, d_head=d_head, d_value=d_value)
-    (step,) = flash_steps(q, k, v, block_q=block_q, block_k=block_k)
+    (step,) = flash_steps(q, k, v, blocks=(block_q, block_k))
     needed = fast_memory(block_q, block_k, d_head, 8, d_value=d_value)
     assert (needed.queries, needed.keys, needed.values) == (q.nbytes, k.nbytes, v.nbytes)
     assert (needed.scores, needed.output) == (step.scores.nbytes, step.output.nbytes)
@@ -127,9 +127,9 @@ def test_fast_memory_is_that_of_the_arrays(block_q, block_k, d_head, d_value):
 @pytest.mark.parametrize(
     ("arrays", "options", "message"),
     [
-        ((ONES, ONES, ONES), {"mask": ROW_2, "block_q": 2}, r"nothing to attend to: .* row \(2,\)"),
-        ((ONES, ONES, ONES), {"block_q": 0}, "block_q and block_k of at least 1, got 0 and 64"),
-        ((ONES, ONES, ONES), {"block_k": -1}, "block_q and block_k of at least 1, got 64 and -1"),
+        ((ONES, ONES, ONES), {"mask": ROW_2, "blocks": (2, 64)}, r"nothing to attend to: .* row \(2,\)"),
+        ((ONES, ONES, ONES), {"blocks": (0, 64)}, "at least 1 query and 1 key, got 0 and 64"),
+        ((ONES, ONES, ONES), {"blocks": (64, -1)}, "at least 1 query and 1 key, got 64 and -1"),
         ((ONES, ONES, ONES[:2]), {}, "one value for each key: 4 keys, got 2 values"),
         ((ONES[None], ONES, ONES), {}, r"one head, two axes each, got shapes \(1, 4, 3\)"),
         ((ONES * np.nan, ONES, ONES), {}, "finite or -inf .*, got nan"),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.app.pages import FIELDS
+from attnviz.app.pages import FIELDS, PAGES
 from attnviz.app.shell.address import (
     MOST_TEXT,
     PACKED_TEXT,
@@ -20,8 +20,8 @@ from attnviz.app.shell.address import (
     pack_text,
     unpack_text,
 )
-from attnviz.app.shell.fields import LANDING
-from tests.cases import every
+from attnviz.app.shell.fields import LANDING, SHARED
+from tests.cases import case, every
 from tests.ui.address import Visit, chosen
 from tests.ui.conftest import Visitor
 
@@ -163,9 +163,17 @@ def bomb(n_bytes: int) -> str:
     return base64.urlsafe_b64encode(zlib.compress(bytes(n_bytes), 9)).decode("ascii").rstrip("=")
 
 
-def test_every_field_has_a_value_to_test_with() -> None:
-    assert VALUES.keys() == FIELDS.keys()
+def test_every_field_takes_its_own_value_at_rest() -> None:
+    assert VALUES.keys() <= FIELDS.keys()
     assert all(value != FIELDS[name].default for name, value in CASES)
+    for name, field in FIELDS.items():
+        with case(name):
+            assert field.default is None or field.read(field.write(field.default)) == field.default
+
+
+def test_no_two_pages_call_a_field_alike() -> None:
+    names = [name for fields in (SHARED, *(page.fields for page in PAGES.values())) for name in fields]
+    assert len(names) == len(set(names))
 
 
 @every("name, value", CASES)

@@ -14,8 +14,9 @@ ENTRIES = read_store()["addresses"]
 Folder = Callable[[str], Path]
 
 
-def test_every_field_is_in_a_stored_address() -> None:
-    assert set(FIELDS) <= {name for entry in ENTRIES for name in entry["address"]}
+def test_every_name_in_a_stored_address_is_a_field_still() -> None:
+    named = {name for entry in ENTRIES for name in entry["address"]} - {"z", "nonsense"}
+    assert len(named) > 70 and named <= set(FIELDS)
 
 
 @pytest.mark.parametrize("page", sorted({entry["page"] for entry in ENTRIES}), ids=lambda page: page or "explore")

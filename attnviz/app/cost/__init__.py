@@ -2,6 +2,6 @@
 
 from attnviz.app.cost.fields import FIELDS
 from attnviz.app.cost.scenes import scene
-from attnviz.app.show.page import Page
+from attnviz.app.show.page_entry import Page
 
 PAGE = Page("cost", "Cost", FIELDS, scene=scene, needs_text=False)

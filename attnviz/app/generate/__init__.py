@@ -2,6 +2,6 @@
 
 from attnviz.app.generate.fields import FIELDS
 from attnviz.app.generate.scenes import scene
-from attnviz.app.show.page import Page
+from attnviz.app.show.page_entry import Page
 
 PAGE = Page("generate", "Generate", FIELDS, scene=scene)

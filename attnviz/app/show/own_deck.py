@@ -6,7 +6,7 @@ from attnviz.app.components.talk_player.talk_player import keep_text
 from attnviz.app.shell import address as state
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.deck import Deck, deck_text, read_deck
-from attnviz.app.show.page import Page
+from attnviz.app.show.page_entry import Page
 
 EMPTY = Deck("My talk")
 

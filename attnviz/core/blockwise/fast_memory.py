@@ -79,8 +79,7 @@ def flash_steps(
     causal: bool = False,
     mask: ArrayLike | None = None,
     scale: float | None = None,
-    block_q: int = 64,
-    block_k: int = 64,
+    blocks: tuple[int, int] = (64, 64),
     skip: bool = True,
 ) -> Iterator[FlashStep]:
     """Walk through the blocks of one head's attention: for each block of queries, every block of keys in turn.
@@ -92,8 +91,7 @@ def flash_steps(
         causal: forbid every key after the query; the queries are the last ones of the sequence.
         mask: broadcasts to (queries, keys), boolean (True = allowed) or additive (0, -inf or a bias).
         scale: the factor in front, 1 / sqrt(d_head) unless told otherwise.
-        block_q: queries in a block.
-        block_k: keys in a block.
+        blocks: queries, and keys, in a block.
         skip: leave out blocks that the mask forbids altogether; they are yielded as skipped.
 
     Returns:
@@ -103,17 +101,17 @@ def flash_steps(
         ValueError: at the call, shapes that don't fit, more than one head, or a block below 1; on the way, scores that
             are NaN or +inf, or a query with nothing to attend to (after its last block).
 
-    >>> steps = list(flash_steps([[0.0], [0.0]], [[1.0], [2.0]], [[4.0], [8.0]], causal=True, block_q=2, block_k=1))
+    >>> steps = list(flash_steps([[0.0], [0.0]], [[1.0], [2.0]], [[4.0], [8.0]], causal=True, blocks=(2, 1)))
     >>> [(step.i, step.j, step.output.tolist(), step.finished) for step in steps]
     [(0, 0, [[4.0], [4.0]], False), (0, 1, [[4.0], [6.0]], True)]
     """
-    if min(block_q, block_k) < 1:
-        raise ValueError(f"expected block_q and block_k of at least 1, got {block_q} and {block_k}")
-    asked = check_blocks(q, k, v, mask, causal, scale, block_k)
+    if min(blocks) < 1:
+        raise ValueError(f"expected blocks of at least 1 query and 1 key, got {blocks[0]} and {blocks[1]}")
+    asked = check_blocks(q, k, v, mask, causal, scale, blocks[1])
     if not asked.q.ndim == asked.k.ndim == asked.v.ndim == 2:
         shapes = ", ".join(str(array.shape) for array in (asked.q, asked.k, asked.v))
         raise ValueError(f"expected q, k and v of one head, two axes each, got shapes {shapes}")
-    return _walk(asked, blocks_of(len(asked.q), block_q), blocks_of(len(asked.k), block_k), skip)
+    return _walk(asked, blocks_of(len(asked.q), blocks[0]), blocks_of(len(asked.k), blocks[1]), skip)
 
 
 def _walk(asked: Asked, rows: list[slice], columns: list[slice], skip: bool) -> Iterator[FlashStep]:
@@ -173,8 +171,7 @@ def blockwise_steps(
         causal=causal,
         mask=mask,
         scale=scale,
-        block_q=block_size,
-        block_k=block_size,
+        blocks=(block_size, block_size),
         skip=skip_masked_blocks,
     )
 

@@ -90,9 +90,8 @@ def block_row(film: Film, i: int) -> list[FlashStep]:
         raise ValueError(f"the grid has rows 0 to {film.shape[0] - 1}, got {i}")
     rows = film.queries(i)
     with one_thread():
-        steps = flash_steps(
-            film.q[rows], film.k, film.v, mask=film.rule(rows), scale=film.scale, block_q=film.block, block_k=film.block
-        )
+        blocks = (film.block, film.block)
+        steps = flash_steps(film.q[rows], film.k, film.v, mask=film.rule(rows), scale=film.scale, blocks=blocks)
         return [replace(step, i=i, queries=rows) for step in steps]
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.export import table_files
-from attnviz.core.pronouns.bootstrap import DRAWS
 from attnviz.core.pronouns.head_scores import Chosen, Looks, Rate, Scores, choose_heads, score, take
 from attnviz.core.pronouns.items import SHIPPED
 
@@ -60,8 +59,6 @@ def make_board(
     lead: str = "",
     lang: str = "",
     kind: str = "",
-    draws: int = DRAWS,
-    seed: int = 0,
 ) -> Board:
     """Return the board of a set of items.
 
@@ -73,19 +70,17 @@ def make_board(
         lead: what stood in front of each text.
         lang: of the items, empty for several.
         kind: of the items, empty for several.
-        draws: of the bootstrap.
-        seed: of the split in halves and of the bootstrap.
 
     Raises:
         ValueError: no items.
     """
     has_halves = len(set(looks.groups)) > 1
-    scores = score(looks, draws=draws, seed=seed)
-    chosen = choose_heads(looks, draws=draws, seed=seed) if has_halves else []
+    scores = score(looks)
+    chosen = choose_heads(looks) if has_halves else []
     control_best, control_chosen = float("nan"), None
     if control is not None:
         control_best = float(np.nanmax(score(control, draws=1).accuracy))
-        control_chosen = choose_heads(control, 1, draws=draws, seed=seed)[0] if has_halves else None
+        control_chosen = choose_heads(control, 1)[0] if has_halves else None
     return Board(model, revision, lead, lang, kind, scores, tuple(chosen), control_chosen, control_best)
 
 

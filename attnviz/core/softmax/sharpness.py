@@ -91,8 +91,6 @@ def saturation_report(
     part: str | None = None,
     before: Switches | None = None,
     after: Switches | None = None,
-    bins: int = BINS,
-    max_rows: int = MAX_ROWS,
 ) -> SaturationReport:
     """Measure saturation with and without the model's own factor in front of q k^T, on the same q and k.
 
@@ -104,8 +102,6 @@ def saturation_report(
         part: which part of a model that has several.
         before: None for the switches of the pass.
         after: None for the same without the factor.
-        bins: of the histogram of weights.
-        max_rows: above this many queries, evenly spaced rows are used.
 
     Returns:
         A SaturationReport.
@@ -117,10 +113,7 @@ def saturation_report(
     if after is None:
         own = trace.switches if before is None else before
         after = Switches(own.causal, False, own.temperature, forbid=own.forbid)
-    measured = [
-        measure_saturation(trace, heads, switches=switches, part=part, bins=bins, max_rows=max_rows)
-        for switches in (before, after)
-    ]
+    measured = [measure_saturation(trace, heads, switches=switches, part=part) for switches in (before, after)]
     return SaturationReport(heads, measured[0], measured[1], before, after)
 
 

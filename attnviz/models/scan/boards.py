@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from attnviz.core.pronouns.bootstrap import DRAWS
 from attnviz.core.pronouns.items import Item
 from attnviz.core.pronouns.scoreboard import Board, make_boards
 from attnviz.models.engine import Engine
@@ -30,7 +29,6 @@ def scan_boards(
     control: bool = True,
     progress: Said | None = None,
     cache: bool = True,
-    draws: int = DRAWS,
 ) -> Result:
     """Scan items with a model and with a model of the same shape and random weights, and return the scoreboards.
 
@@ -41,7 +39,6 @@ def scan_boards(
         control: also scan the model with random weights; engines that don't run through torch have none.
         progress: called with (what is run, items done, all items); what it raises ends the scan.
         cache: as in `scan`.
-        draws: of the bootstrap.
 
     Raises:
         ValueError: no item can be measured.
@@ -61,6 +58,5 @@ def scan_boards(
         model=engine.info.name,
         revision=engine.info.revision,
         lead=found.lead,
-        draws=draws,
     )
     return Result(tuple(boards), found)
