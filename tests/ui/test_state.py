@@ -163,12 +163,12 @@ def bomb(n_bytes: int) -> str:
     return base64.urlsafe_b64encode(zlib.compress(bytes(n_bytes), 9)).decode("ascii").rstrip("=")
 
 
-def test_every_field_takes_its_own_value_at_rest() -> None:
+def test_every_field_has_a_value_to_test_with_or_takes_its_own() -> None:
     assert VALUES.keys() <= FIELDS.keys()
     assert all(value != FIELDS[name].default for name, value in CASES)
-    for name, field in FIELDS.items():
+    for name in FIELDS.keys() - VALUES.keys():
         with case(name):
-            assert field.default is None or field.read(field.write(field.default)) == field.default
+            assert FIELDS[name].read(FIELDS[name].write(FIELDS[name].default)) == FIELDS[name].default
 
 
 def test_no_two_pages_call_a_field_alike() -> None:
