@@ -20,6 +20,7 @@ from attnviz.app.show.facts import at_rest, of_text
 from attnviz.app.show.lesson import Step, awaited, folded, guess
 from attnviz.app.show.numpy_model import numpy_model
 from attnviz.core.attention.rotary import score_by_distance, turn_back
+from attnviz.core.export.table_files import Columns
 from attnviz.core.heads.shuffled import followed_by_heads
 from attnviz.core.text.words import shuffle_words
 from attnviz.core.trace.switches import Switches
@@ -167,7 +168,7 @@ def _curve(visit: Visit, numbers: Numbers, theta: float, ends: tuple[float, floa
     charts.draw(figure, f"lesson-distance-{key}", name, table, about=numbers.about)
 
 
-def _distances(pair: NDArray[np.floating], others: NDArray[np.floating]) -> charts.Columns:
+def _distances(pair: NDArray[np.floating], others: NDArray[np.floating]) -> Columns:
     return {"distance": np.arange(len(pair)), "this pair": pair, "mean of all pairs": others.mean(axis=1)}
 
 

@@ -18,6 +18,7 @@ from attnviz.app.show import charts
 from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import OF_NOTHING, Facts, at_rest
 from attnviz.app.show.lesson import Step, folded, guess, in_powers, per_cent
+from attnviz.core.export.table_files import Columns
 from attnviz.core.softmax.row_sharpness import Histogram, histogram, saturated_share
 from attnviz.core.softmax.score_size import (
     Curves,
@@ -203,7 +204,7 @@ def _facts(visit: Visit, key: str) -> Facts:
     return at_rest(visit) if key == "real" else OF_NOTHING
 
 
-def _histogram_table(a: Histogram, b: Histogram, names: tuple[str, str]) -> charts.Columns:
+def _histogram_table(a: Histogram, b: Histogram, names: tuple[str, str]) -> Columns:
     return {"from": a.edges[:-1].round(5), "to": a.edges[1:].round(5), names[0]: a.counts, names[1]: b.counts}
 
 
