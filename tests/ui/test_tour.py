@@ -23,13 +23,13 @@ OWN = "The letters from my friend in Boston were lost"
 
 def traced(engine: Any, stop: Stop) -> tuple[Trace, Trace]:
     """Return the trace at rest, and under the stop's switches."""
-    values = stop.values()
+    values = stop.values(FIELDS)
     off = Switches(ablate=frozenset(tuple(pair) for pair in values["off"]))
     return engine.trace(values["text"]), engine.trace(values["text"], switches=off)
 
 
 def cell(trace: Trace, stop: Stop) -> float:
-    values = stop.values()
+    values = stop.values(FIELDS)
     return float(trace.weights(values["layer"], values["head"])[values["query"], values["key"]])
 
 
@@ -38,7 +38,7 @@ def percent(share: float) -> str:
 
 
 def names(trace: Trace, stop: Stop) -> tuple[str, ...]:
-    values = stop.values()
+    values = stop.values(FIELDS)
     return tuple(trace.tokens[values[name]].label.lstrip("·") for name in ("query", "key"))
 
 
@@ -50,7 +50,7 @@ def test_there_are_five_and_the_palettes_are_those_of_the_figures() -> None:
 
 @EVERY
 def test_a_stop_sets_what_it_says(stop: Stop, smollm2: Any) -> None:
-    values = stop.values()
+    values = stop.values(FIELDS)
     assert set(values) == set(FIELDS) - {"palette"}
     assert stop.choices.keys() <= FIELDS.keys()
     query, key = names(smollm2.trace(values["text"]), stop)
@@ -65,7 +65,7 @@ def test_it_looks_at_car(smollm2: Any) -> None:
     rest, _ = traced(smollm2, FIRST)
     assert names(rest, FIRST) == ("it", "car")
     assert f"gets {cell(rest, FIRST):.2f}," in FIRST.text
-    assert FIRST.values()["text"] == LANDING
+    assert FIRST.values(FIELDS)["text"] == LANDING
 
 
 def test_the_score_comes_from_the_products(smollm2: Any) -> None:
@@ -88,7 +88,7 @@ def test_the_piece_after_the_same_token_is_copied(smollm2: Any) -> None:
 
 def test_without_the_head_below_the_look_is_gone(smollm2: Any) -> None:
     rest, after = traced(smollm2, OFF)
-    assert OFF.values()["off"] == [(16, 0)]
+    assert OFF.values(FIELDS)["off"] == [(16, 0)]
     assert f"from {cell(rest, OFF):.2f} to {cell(after, OFF):.2f}" in OFF.text.replace("\n", " ")
     back = np.diagonal(rest.weights(16, 0), -1)[1:]  # row 1's token before is the first, where heads rest
     assert back.mean() > 0.8
@@ -147,7 +147,7 @@ def test_a_text_typed_during_the_tour_stays(open_app: Callable[..., Visitor]) ->
 
 def _expect(visitor: Visitor, stop: Stop) -> None:
     assert stop.text.strip() in visitor.says() and stop.sets in visitor.says()
-    values = stop.values()
+    values = stop.values(FIELDS)
     assert {name: visitor[name] for name in values if name in stop.choices} == {
         name: values[name] for name in stop.choices
     }

@@ -15,6 +15,7 @@ import streamlit as st
 from attnviz.app.components.tour_offer.tour_offer import in_browser
 from attnviz.app.guide.glossary import glossary_button
 from attnviz.app.shell import address as state
+from attnviz.app.shell.fields import Fields
 
 FILE = resources.files("attnviz.app.guide") / "tour.toml"
 KEPT = ("palette",)  # choices of the visitor that no stop touches
@@ -39,10 +40,10 @@ class Stop:
     target: str
     edge: str = "end"
 
-    def values(self) -> dict[str, Any]:
+    def values(self, fields: Fields) -> dict[str, Any]:
         """Return a value for every choice that the stop sets; what it doesn't name is at rest."""
-        named = {name: state.fields()[name].read(text) for name, text in self.choices.items()}
-        at_rest = {name: field.default for name, field in state.fields().items() if name not in KEPT}
+        named = {name: fields[name].read(text) for name, text in self.choices.items()}
+        at_rest = {name: field.default for name, field in fields.items() if name not in KEPT}
         return at_rest | named
 
 
@@ -129,7 +130,7 @@ def _begin() -> None:
 def _go(place: int) -> None:
     stop = stops()[place]
     st.session_state.tour, st.session_state["tour-to"] = place, stop.page
-    _set(stop.values())
+    _set(stop.values(state.fields()))
 
 
 def _end() -> None:
@@ -137,7 +138,7 @@ def _end() -> None:
     chosen = st.session_state
     stop, before = stops()[chosen.tour], chosen.pop("tour-before")
     chosen.tour, back = QUIET, chosen.pop("tour-from")
-    if chosen.text == stop.values()["text"]:
+    if chosen.text == stop.values(state.fields())["text"]:
         chosen["tour-to"] = back
         _set(before)
 
