@@ -214,8 +214,8 @@ def test_the_first_reason_found_is_the_one_that_is_shown(engine_of, monkeypatch,
     def broken(self, *args, **kwargs):
         raise IndexError("index 7 is out of bounds")
 
-    def wrong(self, module, query, key, value, mask, scaling, extras):
-        return attend(self, module, 3 * query, key, value, mask, scaling, extras)
+    def wrong(self, call):
+        return attend(self, dataclasses.replace(call, query=3 * call.query))
 
     attend = Recorder.attend
     for fault, reason in ((strange, "differs from head to head"), (broken, "index 7"), (wrong, "own maps differ by")):

@@ -230,9 +230,9 @@ def test_a_pass_needs_neither_torch_nor_transformers(tiny_folder, pair):
 import json, sys, types
 sys.modules["torch"] = sys.modules["transformers"] = None  # importing them is an error now
 from pathlib import Path
-import attnviz.models.numpy_engine
-from attnviz.models.scratch import run
-from attnviz.models.scratch_weights import build, readers_of
+import attnviz.models.scratch.numpy_engine
+from attnviz.models.scratch.decoder import run
+from attnviz.models.scratch.weights import build, readers_of
 folder = Path(sys.argv[1])
 config = types.SimpleNamespace(**json.loads((folder / "config.json").read_text()))
 records, logits = run(build(config, readers_of(folder), "it"), json.loads(sys.argv[2]))
