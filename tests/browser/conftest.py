@@ -19,7 +19,7 @@ from tests.chromium import CHROMIUM_FLAGS, CHROMIUM_NAMES, find_chromium
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 60
-PAGE_SECONDS = 300  # the first page loads the default model, and a busy machine takes its time
+PAGE_SECONDS = 120  # the first page loads the default model, and a busy machine takes its time
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

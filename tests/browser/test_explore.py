@@ -229,18 +229,23 @@ def test_dark_and_light_pages_have_colours_of_their_own(tab: Page, smollm2: Any)
         assert np.abs(light - dark).max() >= 8
 
 
-def test_clicks_while_a_long_text_is_read_end_with_the_last_choice(tab: Page, smollm2: Any) -> None:
+@pytest.mark.parametrize("last", ["a switch", "an example"])
+def test_clicks_while_a_long_text_is_read_end_with_the_last_choice(tab: Page, smollm2: Any, last: str) -> None:
     go(tab, "")
-    run_text(tab, " word" * 1200)
+    run_text(tab, last + " word" * 1200)
     expect(tab.get_by_text("Reading the text with").first).to_be_visible()
     for key, option in (("causal", "on"), ("colours", "square root"), ("causal", "off")):
         choose(tab, key, option)
-    tab.get_by_role("button", name="Who was lost?").click()
-    lost = smollm2.trace("The letters from my friend in Boston were lost")
-    expect_map(tab, lost.weights(13, 8, switches=Switches(causal=False)))
-    expect(tab.get_by_text("no causal mask")).to_be_visible()
+    if last == "an example":  # which puts the switches at rest
+        tab.get_by_role("button", name="Who was lost?").click()
+        lost = smollm2.trace("The letters from my friend in Boston were lost").weights(13, 8)
+        expect_map(tab, lost, np.tri(len(lost), dtype=bool))
+    else:
+        expect(tab.get_by_text("no causal mask")).to_be_visible()
+        rest(tab)
+        assert (numbers(tab)[np.triu_indices(20, 1)] > 0).all()
     rest(tab)
-    assert (chosen(tab, "causal"), chosen(tab, "colours")) == ("off", "square root")
+    assert chosen(tab, "colours") == "square root"
 
 
 @pytest.mark.parametrize(

@@ -63,15 +63,19 @@ def expect_step(page: Page, step: Step, layer: int = 0, head: int = 0) -> None:
 def test_arrow_keys_step_unless_something_else_takes_them(tab: Page, steps: list[Step]) -> None:
     open_page(tab)
     counts = []
-    for key, url in (("ArrowRight", "written=1"), ("ArrowRight", "written=2"), ("ArrowLeft", "written=1")):
+    strip = tab.locator(".strip button.token")
+    for key, n, last in (
+        ("ArrowRight", 1, TEXT[-1]),
+        ("ArrowRight", 2, steps[0].token.label),
+        ("ArrowLeft", 1, TEXT[-1]),
+    ):
         tab.keyboard.press(key)
-        tab.wait_for_url(f"**{url}*")
+        tab.wait_for_url(f"**written={n}*")
         rest(tab)
         counts.append(written(tab))
+        assert (strip.count(), strip.last.inner_text().split("\n")[0].strip()) == (len(TEXT) + n - 1, last)
     assert counts == [1, 2, 1]
     expect_step(tab, steps[0])
-    strip = tab.locator(".strip button.token")
-    assert strip.count() == len(TEXT) + 1 and strip.last.inner_text().strip() == steps[0].token.label
     takers = (
         tab.get_by_label("Your text"),
         tab.locator(".strip button.token").first,

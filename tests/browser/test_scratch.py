@@ -184,6 +184,7 @@ def test_several_heads_follow_their_knobs(dark_tab: Page) -> None:
     expect(dark_tab.get_by_text("Weights of 8 heads").first).to_be_visible()
     rest(dark_tab)
     assert "heads=8" in dark_tab.url
+    choose(dark_tab, "source", "your text")
 
 
 def test_matches_follow_the_head(dark_tab: Page) -> None:
