@@ -7,6 +7,7 @@ import streamlit as st
 
 from attnviz.app.components.mosaic.mosaic import FORBIDDEN, Measure, MosaicLook, Thumbnails, mosaic
 from attnviz.app.shell import cache, palette
+from attnviz.app.shell.address import run_again
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit, ask_whole_page, switch_reason
 from attnviz.app.show.facts import of_view
@@ -45,7 +46,7 @@ def all_heads(visit: Visit) -> None:
     event = _draw(visit, survey, measure)
     if event.theme and event.theme != visit.theme:
         st.session_state.theme = event.theme
-        st.rerun()
+        run_again()
     _step_buttons(visit)
     st.caption(_reading(survey, measure))
     _numbers(visit, survey)

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from attnviz.app.generate.continuation import MOST, Continuation
+from attnviz.app.shell.address import run_again
 from attnviz.app.shell.visit import ask_whole_page
 
 WARMTHS = ("0", "0.3", "0.7", "1", "1.5", "2")
@@ -62,7 +63,7 @@ def go_on(writing: Continuation) -> int:
     chosen.written = min(wanted, len(writing.steps))
     if chosen.get("playing") and (writing.ended or chosen.written >= MOST):
         play(False)
-        st.rerun()
+        run_again()
     return chosen.written
 
 

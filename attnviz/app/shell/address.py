@@ -8,7 +8,7 @@ import base64
 import time
 import zlib
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import streamlit as st
 
@@ -87,6 +87,7 @@ def restore(page: str, known_fields: Fields) -> None:
     elif known != address:
         _take(address)
     chosen.told = told
+    chosen.pop("own run", None)
 
 
 def _take(address: dict[str, str]) -> None:
@@ -133,6 +134,12 @@ def remember() -> None:
     st.session_state.pressed = _pressed()
 
 
+def run_again() -> NoReturn:
+    """Run the whole page again for what was clicked; the browser may not have heard of the newest address yet."""
+    st.session_state["own run"] = True
+    st.rerun()
+
+
 def _values() -> dict[str, Any]:
     return {name: st.session_state.get(name, field.default) for name, field in fields().items()}
 
@@ -145,15 +152,15 @@ def _pressed() -> set[str]:
 def _is_behind(address: dict[str, str]) -> bool:
     """Return True if the browser sent a click before it had heard of the address that `remember` wrote last.
 
-    Such a click changes a choice, or it presses a button and comes with the address before, and soon. Nobody else wrote
-    that address, and reading it would undo the visitor's last choice. The way back in the browser's history does
-    neither; boxes that have not heard of their new values yet tell those that they told before.
+    Such a click changes a choice, or it presses a button or has the page run again, and comes with the address before,
+    and soon. Nobody else wrote that address, and reading it would undo the visitor's last choice. The way back in the
+    browser's history does neither; boxes that have not heard of their new values yet tell those that they told before.
     """
     remembered, told = (st.session_state.get(name, {}) for name in ("remembered", "told"))
     moved = any(value not in (remembered.get(name, value), told.get(name, value)) for name, value in _values().items())
     before, when = st.session_state.get("address_before", (None, 0.0))
-    clicked = bool(_pressed() - st.session_state.get("pressed", set()))
-    return moved or (clicked and address == before and time.monotonic() - when < LATE)
+    clicked = st.session_state.get("own run", False) or _pressed() - st.session_state.get("pressed", set())
+    return moved or (bool(clicked) and address == before and time.monotonic() - when < LATE)
 
 
 def note(sentence: str) -> None:

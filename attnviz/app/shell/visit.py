@@ -7,6 +7,7 @@ import streamlit as st
 
 from attnviz.app.shell import address as state
 from attnviz.app.shell import cache
+from attnviz.app.shell.address import run_again
 from attnviz.app.shell.cache import ModelChoice
 from attnviz.core.trace.head import Head
 from attnviz.core.trace.records import ModelInfo
@@ -175,7 +176,7 @@ def current_visit() -> Visit:
     What was clicked may concern the rest of the page too (see `ask_whole_page`): then all of it runs again.
     """
     if st.session_state.pop(WHOLE_PAGE, False):
-        st.rerun()
+        run_again()
     state.mend()
     known: Visit = st.session_state.visit
     chosen = st.session_state

@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 
 from attnviz.app.shell import address as state
+from attnviz.app.shell.address import run_again
 from attnviz.app.shell.markdown import as_sentence, plain
 
 LOOK_SECONDS = 0.4
@@ -105,7 +106,7 @@ def watch(name: str, *, keep: Callable[[Any], object], key: str) -> None:
     """
     job: Job | None = st.session_state.get(name)
     if job is None:  # stopped by the button: all of the page runs, else the browser keeps what stood here
-        st.rerun()
+        run_again()
     st.button("Stop", key=key, on_click=stop, args=(name,))
     if job.share is None:
         st.info(plain(job.doing))
@@ -120,4 +121,4 @@ def watch(name: str, *, keep: Callable[[Any], object], key: str) -> None:
         raise job.error
     elif not job.stopped:
         keep(job.result)
-    st.rerun()
+    run_again()

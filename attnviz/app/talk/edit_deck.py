@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from attnviz.app.shell.address import run_again
 from attnviz.app.shell.markdown import as_sentence
 from attnviz.app.show.deck import Deck, deck_text, read_deck
 from attnviz.app.show.own_deck import EMPTY, set_own_deck
@@ -35,7 +36,7 @@ def _apply(text: str) -> None:
         return
     set_own_deck(deck)
     st.session_state["deck-applied"] = True
-    st.rerun()
+    run_again()
 
 
 def check_captions(deck: Deck) -> None:

@@ -19,6 +19,7 @@ from attnviz.app.explore.find.results import (
 )
 from attnviz.app.shell import address as state
 from attnviz.app.shell import cache
+from attnviz.app.shell.address import run_again
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.choose import choose
@@ -59,7 +60,7 @@ def _boxes() -> None:
     if asked not in PATTERNS:
         st.session_state.pattern = FIELDS["pattern"].default
         state.note(f"There is no pattern “{asked}”, so the page's own is shown.")
-        st.rerun()  # the notes are at the top of the page
+        run_again()  # the notes are at the top of the page
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             "Pattern",
