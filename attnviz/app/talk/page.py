@@ -4,7 +4,6 @@ import streamlit as st
 
 from attnviz.app.components.talk_player.talk_player import talk
 from attnviz.app.shell import address as state
-from attnviz.app.shell.address import run_again
 from attnviz.app.shell.markdown import as_sentence, plain
 from attnviz.app.shell.visit import theme
 from attnviz.app.show.deck import Deck, deck_text, read_deck
@@ -47,7 +46,7 @@ def buttons(deck: Deck) -> None:
             except ValueError as error:
                 st.error(as_sentence(str(error)))
                 return
-            run_again()
+            state.run_again()
         if ready is not None:
             st.button("Start", type="primary", key="start-talk", on_click=_set_talking, args=(True,))
             st.download_button(
