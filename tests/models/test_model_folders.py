@@ -287,7 +287,7 @@ def test_a_list_of_parts_that_is_none(content, shards):
     assert INDEX in refusal(shards)
 
 
-@pytest.mark.parametrize("place", ["../x.safetensors", "/tmp/x.safetensors", "a/../../x.safetensors", "x.bin"])
+@pytest.mark.parametrize("place", ["../x.safetensors", "/x.safetensors", "a/../../x.safetensors", "x.bin"])
 def test_a_list_that_leads_elsewhere(place, shards):
     save_file({"x": torch.ones(1)}, shards.parent / "x.safetensors")
     (shards / "x.bin").write_bytes(b"")
