@@ -1,7 +1,6 @@
 """A running app and a Chromium to look at it with, started with the first browser test and ended with the last."""
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -13,22 +12,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from tests.chromium import CHROMIUM_FLAGS, CHROMIUM_NAMES, find_chromium
+
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 60
 PAGE_SECONDS = 120  # the first page loads the default model, and a busy machine takes its time
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-CHROMIUM_ON_MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
-# No sandbox, because root can't have one; the rest keeps Chromium from calling home.
-CHROMIUM_FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--process-per-site",  # one process for all tabs of the app, which then needn't compile its scripts for each test
-)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -36,12 +24,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker("browser")
-
-
-def find_chromium() -> str | None:
-    """Return the path of an installed Chromium or Chrome, or None."""
-    found = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
-    return str(CHROMIUM_ON_MAC) if found is None and CHROMIUM_ON_MAC.exists() else found
 
 
 @pytest.fixture(scope="session")

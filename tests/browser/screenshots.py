@@ -5,7 +5,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from tests.benchmarks.page import open_page, served
-from tests.browser.conftest import CHROMIUM_FLAGS, find_chromium
+from tests.chromium import CHROMIUM_FLAGS, find_chromium
 
 ASSETS = Path(__file__).parents[2] / "assets"
 
