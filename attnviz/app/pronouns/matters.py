@@ -250,8 +250,8 @@ def _effects(visit: Visit, duel: Duel, instead: str, layer: NDArray[np.float64])
         about = of_text(visit, duel.trace)
         draw(figure, "layer-effects", f"effects layer {visit.layer}", table, about=about)
         work = partial(_all_effects, duel, _means(visit, duel, instead))
-        begin = {"on_click": job.start, "args": ("switching", wanted, work)}
-        st.button("Switch off every head, one after another", key="switch-off-all", **begin)
+        begin = {"args": ("switching", wanted, work), "kwargs": {"alone": job.ALONE_SECONDS}}
+        st.button("Switch off every head, one after another", key="switch-off-all", on_click=job.start, **begin)
         return
     if known is None:
         job.watch("switching", keep=lambda found: cache.results().get(wanted, lambda: found), key="stop-switching")
