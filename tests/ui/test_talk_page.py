@@ -223,6 +223,18 @@ def test_a_talk_and_costs_need_no_text(open_app: Open) -> None:
     assert "needs a text" in visitor.says() and not visitor.crashes()
 
 
+def test_a_talk_is_worked_out_while_the_page_looks_and_what_fails_is_named(open_app: Open) -> None:
+    cost = Scene("A", "B", picture="cost")
+    for scene, widget in ((cost, "start-talk"), (replace(cost, sizes_of="Eliza"), "prepare")):
+        visitor = open_app(page="talk", deck="own")
+        visitor.app.session_state["own_deck"] = Deck("D", (cost, scene))
+        visitor.app.run()
+        visitor.press("prepare")
+        visitor.wait_for(widget)
+    assert "got Eliza" in visitor.says()
+    assert not visitor.crashes()
+
+
 def test_a_deck_is_emptied(open_app: Open) -> None:
     visitor = open_app(page="talk", deck="own")
     visitor.app.session_state["own_deck"] = read_deck(deck_text(DECKS["what_it_costs"]))

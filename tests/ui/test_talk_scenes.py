@@ -126,7 +126,7 @@ def test_finished_maps_make_a_scene_that_points(open_app: Open, tiny_folder: Cal
 def test_a_scene_that_cannot_be_worked_out_is_named(open_app: Open, scene: Scene, message: str) -> None:
     deck = Deck("D", (Scene("A", "B", picture="cost"), scene))
     with pytest.raises(ValueError, match=message):
-        prepare(deck, "light", lambda done, of: None)
+        prepare(deck, "light", "indigo", lambda done, of, doing: None)
 
 
 def test_notes_of_several_lines_stay_in_their_scene(open_app: Open) -> None:

@@ -1,11 +1,9 @@
 """Which colour scale the visitor wants weights drawn in. Needs streamlit."""
 
-from typing import Any
-
 import streamlit as st
 
 from attnviz.app.shell.fields import PALETTES
-from attnviz.figures.palettes import DEFAULT, in_palette
+from attnviz.figures.palettes import DEFAULT
 
 TITLES = {"indigo": "indigo", "viridis": "viridis (yellow, green, purple)", "cividis": "cividis (yellow, blue)"}
 
@@ -26,8 +24,3 @@ def picker() -> None:
         format_func=lambda name: TITLES.get(name, name),
         help="One scale for all pictures of weights. Each is even, and safe for colour-blind eyes.",
     )
-
-
-def recolour(figure: Any) -> Any:
-    """Return a finished figure with its weights in the visitor's colours; a figure without weights as it is."""
-    return in_palette(figure, chosen())

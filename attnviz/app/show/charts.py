@@ -17,6 +17,7 @@ from attnviz.core.maps.shown import ShownMap
 from attnviz.core.trace.head import Head
 from attnviz.core.trace.records import Token
 from attnviz.figures import head_map
+from attnviz.figures.palettes import in_palette
 
 
 def draw(
@@ -39,7 +40,7 @@ def draw(
         head: the head whose weights the figure shows, as attnviz.app.show.files.head_of makes it: its files hold
             scores and mask too, and a script.
     """
-    figure = palette.recolour(figure)
+    figure = in_palette(figure, palette.chosen())
     options = {"format": "svg", "filename": f"attnviz {filename}", "scale": 2}
     st.plotly_chart(
         figure,

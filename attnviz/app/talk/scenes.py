@@ -5,13 +5,13 @@ from typing import Any
 
 import segno
 
-from attnviz.app.shell import palette
 from attnviz.app.show.deck import Scene, fill_caption
 from attnviz.app.talk.caption_numbers import numbers
 from attnviz.app.talk.cost_pictures import COST_PICTURES
 from attnviz.app.talk.head_pictures import HEAD_PICTURES
 from attnviz.app.talk.stage import HEIGHT, LABEL, WIDTH, Slide, Stage, open_stage
 from attnviz.figures import code_on_slide, on_slide
+from attnviz.figures.palettes import DEFAULT, in_palette
 
 QUIET = 4  # white squares around a QR code, as its standard asks
 OF_ALL_HEADS = ("next", "words", "saturation")  # pictures that show no head's weights
@@ -42,8 +42,13 @@ class Shown:
     pictures: tuple[str, ...]
 
 
-def show_scene(scene: Scene, theme: str) -> Shown:
+def show_scene(scene: Scene, theme: str, colours: str = DEFAULT) -> Shown:
     """Work a scene out.
+
+    Args:
+        scene: as it stands in a deck.
+        theme: "light" or "dark".
+        colours: the scale of weights, a name of `attnviz.figures.palettes`.
 
     Raises:
         ValueError: its text, its head or its words don't fit; the text of the error names what.
@@ -65,7 +70,7 @@ def show_scene(scene: Scene, theme: str) -> Shown:
         notes=scene.notes,
         minutes=scene.minutes,
         alt=" ".join(figure.layout.meta["alt"] for figure in slide.figures),
-        pictures=tuple(palette.recolour(figure).to_json() for figure in slide.figures),
+        pictures=tuple(in_palette(figure, colours).to_json() for figure in slide.figures),
     )
 
 
