@@ -19,7 +19,8 @@ SIDE = (420, 1600)  # px of the map
 CELL = 24
 ROUND_THE_MAP = 240  # px for labels, titles and the colour bar
 
-# In a process of its own, so that a browser that hangs can be ended. No MathJax: it would be fetched from the network.
+# In a process of its own, so that a browser that hangs can be ended: kaleido's own limit begins when the browser has
+# answered, and waits for ever for one that doesn't. No MathJax: it would be fetched from the network.
 _DRAW = """
 import json, sys, kaleido
 figure, options = json.load(sys.stdin)
