@@ -45,7 +45,7 @@ with sharing:
     share()
 if loaded is not None:
     with switching:
-        switches(loaded[1], visit and visit.scale)
+        switches(loaded[1], visit)
     with about:
         palette_picker()
         about_model(loaded[1])

@@ -33,7 +33,7 @@ APP = Path(__file__).parents[2] / "app.py"
 SECONDS = 600  # a busy machine is slow, and no test is about that
 WIDGETS = (
     "selectbox", "button_group", "number_input", "select_slider", "multiselect", "button", "text_input",
-    "file_uploader",
+    "file_uploader", "toggle",
 )  # fmt: skip
 
 

@@ -154,11 +154,11 @@ def test_colours_change_the_scale_and_not_the_numbers(open_app: Open, smollm2: A
 
 def test_the_causal_mask_goes_on_where_the_model_has_none(open_app: Open, minilm: Any) -> None:
     visitor = open_app(model="minilm", layer="0", head="3")
-    assert "own: no mask" in visitor.widget("causal").options
+    assert not visitor.widget("mask").value
     off = visitor.drawn()
     assert np.isfinite(off).all()
     np.testing.assert_allclose(off, minilm.trace(LANDING).weights(0, 3), atol=1e-6)
-    visitor.choose("causal", "on")
+    visitor.choose("mask", True)
     assert_quiet(visitor)
     lower = np.tri(13, dtype=bool)
     expected = np.where(lower, off, 0) / np.where(lower, off, 0).sum(axis=1, keepdims=True)
@@ -168,13 +168,36 @@ def test_the_causal_mask_goes_on_where_the_model_has_none(open_app: Open, minilm
 
 def test_the_causal_mask_goes_off_where_the_model_has_one(open_app: Open, smollm2: Any) -> None:
     visitor = open_app()
-    assert "own: mask" in visitor.widget("causal").options
-    visitor.choose("causal", "off")
+    assert visitor.widget("mask").value
+    visitor.choose("mask", False)
     assert_quiet(visitor)
     q, k, _ = smollm2.trace(LANDING).qkv(13, 8)
     np.testing.assert_allclose(visitor.drawn(), softmax(q @ k.T / 8), atol=1e-6)
-    visitor.choose("causal", "on")
+    visitor.choose("mask", True)
     np.testing.assert_allclose(visitor.drawn(), masked(smollm2.trace(LANDING).weights(13, 8)), atol=1e-6)
+
+
+@pytest.mark.parametrize("model", ["smollm2", "minilm"])
+def test_a_link_may_set_the_mask_and_the_switch_goes_back_to_the_models_own_rule(open_app: Open, model: str) -> None:
+    for causal in ("on", "off"):
+        visitor = open_app(model=model, layer="0", head="0", causal=causal)
+        assert visitor.widget("mask").value == (causal == "on")
+        visitor.choose("mask", model == "smollm2")
+        visitor.choose("mask", model != "smollm2")
+        assert visitor["causal"] == ("off" if model == "smollm2" else "on")
+        visitor.choose("mask", model == "smollm2")
+        assert visitor["causal"] == "own" and visitor.visit.switches.at_rest
+
+
+def test_the_root_of_d_has_a_switch_that_moves_the_temperature(open_app: Open) -> None:
+    visitor = open_app()
+    for divided, temperature in ((False, "off"), (True, "1")):
+        visitor.choose("divided", divided)
+        assert visitor["temperature"] == temperature
+    visitor.choose("temperature", "off")
+    assert not visitor.widget("divided").value
+    visitor.choose("temperature", "2")
+    assert visitor.widget("divided").value
 
 
 def test_the_temperature_divides_the_scores(open_app: Open, smollm2: Any) -> None:
@@ -293,7 +316,7 @@ def test_one_button_puts_all_switches_at_rest(open_app: Open, smollm2: Any) -> N
 def test_before_after_and_difference(open_app: Open, smollm2: Any) -> None:
     visitor = open_app()
     assert not visitor.has("view")  # nothing to compare at rest
-    visitor.choose("causal", "off")
+    visitor.choose("mask", False)
     trace = smollm2.trace(LANDING)
     before, after = trace.weights(13, 8), trace.weights(13, 8, switches=Switches(causal=False))
     np.testing.assert_allclose(visitor.drawn(), after, atol=1e-6)
@@ -309,7 +332,7 @@ def test_before_after_and_difference(open_app: Open, smollm2: Any) -> None:
 def test_the_view_is_kept_while_switches_change(open_app: Open) -> None:
     visitor = open_app(causal="off", view="difference")
     visitor.choose("temperature", "2")
-    visitor.choose("causal", "own")
+    visitor.choose("mask", True)
     assert visitor["view"] == "difference"
     visitor.choose("temperature", "1")
     visitor.choose("temperature", "2")

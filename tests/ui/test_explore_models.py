@@ -128,7 +128,7 @@ def test_switches_that_cannot_act_are_disabled_and_say_why(open_app: Open, tiny_
     visitor = open_app(model=str(tiny_folder(name)), text=WORDS, layer="1", head="0", query="3", key="1")
     assert (visitor.crashes(), visitor.errors()) == ([], [])
     reason = visitor.visit.info.cannot["causal"]
-    for key in ("causal", "temperature", "off", "histogram", "forbid-head", "forbid-layer", "forbid-all"):
+    for key in ("mask", "temperature", "off", "histogram", "forbid-head", "forbid-layer", "forbid-all"):
         widget = visitor.widget(key)
         assert widget.disabled and widget.help == reason, key
     assert next(b for b in visitor.app.button if b.label == "Switch L1 H0 off").disabled

@@ -52,7 +52,7 @@ def test_one_pass_a_text_and_none_for_another_look(open_app: Open, passes: Passe
 
 def test_switches_on_the_picture_take_no_pass(open_app: Open, passes: Passes) -> None:
     visitor = open_app(query="4", key="2")
-    for name, value in (("causal", "off"), ("temperature", "off"), ("view", "before"), ("view", "difference")):
+    for name, value in (("mask", False), ("divided", False), ("view", "before"), ("view", "difference")):
         visitor.choose(name, value)
     visitor.press("Forbid everywhere")
     visitor.press("All switches at rest")
@@ -62,16 +62,16 @@ def test_switches_on_the_picture_take_no_pass(open_app: Open, passes: Passes) ->
 def test_switches_in_the_pass_take_one_each_and_none_when_they_come_again(open_app: Open, passes: Passes) -> None:
     visitor = open_app(acts="pass")
     expected = [Switches()]
-    for causal, temperature in (("off", "1"), ("off", "2"), ("own", "2"), ("off", "2"), ("own", "1"), ("on", "1")):
-        visitor.choose("causal", causal)
+    for mask, temperature in ((False, "1"), (False, "2"), (True, "2"), (False, "2"), (True, "1")):
+        visitor.choose("mask", mask)
         visitor.choose("temperature", temperature)
-        mask = {"off": False, "on": True, "own": None}[causal]
-        switches = Switches(causal=mask, temperature=float(temperature))
+        switches = Switches(causal=None if mask else False, temperature=float(temperature))
         expected += [] if switches in expected else [switches]
     assert visitor.crashes() == []
     assert {switches for _, _, switches in passes.own} == set(expected)
     assert len(passes.own) == len(expected)
     for name, value in (
+        ("mask", False),
         ("view", "difference"),
         ("layer", 2),
         ("colours", "sqrt"),
@@ -98,7 +98,7 @@ def test_reference_texts_run_once_a_model(open_app: Open, passes: Passes, monkey
     visitor = open_app(model="untrained", layer="1", head="0", text="one")
     assert len(passes.reference) == len(battery_texts())
     visitor.type("two")
-    visitor.choose("causal", "off")
+    visitor.choose("mask", False)
     open_app(model="untrained", text="three")
     assert len(passes.reference) == len(battery_texts())
     assert [text for _, text, _ in passes.own] == ["one", "two", "three"]
@@ -117,8 +117,8 @@ def test_ten_toggles_and_five_texts_load_the_model_once(
     visitor.choose("precision", "bfloat16")
     for number in range(5):
         visitor.type(f"text number {number}")
-        visitor.choose("causal", "off")
-        visitor.choose("causal", "own")
+        visitor.choose("mask", False)
+        visitor.choose("mask", True)
     assert visitor.crashes() == []
     assert loads == ["untrained"]
     assert len(passes.own) == 1 + 1 + 2 * 5  # in float32; in bfloat16; with and without the mask

@@ -62,7 +62,7 @@ def test_one_token_gives_equal_maps_in_charts_of_their_own(open_app: Open) -> No
         ("order", "measure"),
         ("layer", 3),
         ("strip", "lines"),
-        ("causal", "off"),
+        ("mask", False),
     ):
         visitor.choose(name, values)
         assert visitor.crashes() == [], name
@@ -125,7 +125,7 @@ def test_controls_work_on_a_long_text(open_app: Open) -> None:
         ("colours", "sqrt"),
         ("colours", "without_first"),
         ("strip", "lines"),
-        ("causal", "off"),
+        ("mask", False),
         ("view", "before"),
         ("view", "difference"),
         ("zoom", 96),

@@ -8,6 +8,7 @@ from attnviz.app.components.plots.plots import keep_plots
 from attnviz.app.shell import address as state
 from attnviz.app.shell.examples import Example, examples, languages
 from attnviz.app.shell.fields import OF_SWITCHES, OF_TEXT
+from attnviz.app.shell.visit import ask_whole_page
 from attnviz.core.trace.records import ModelInfo
 
 CSS = resources.files("attnviz.app.shell") / "app.css"
@@ -61,6 +62,7 @@ def head(info: ModelInfo) -> None:
             key="part",
             required=True,
             persist_state="session",
+            on_change=ask_whole_page,
             help="Encoder: the text sees itself. Decoder: what is written sees itself. Cross: it sees the text.",
         )
     layer_box, head_box = st.columns(2)

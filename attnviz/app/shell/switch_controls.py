@@ -5,26 +5,18 @@ import streamlit as st
 from attnviz.app.shell.controls import rest
 from attnviz.app.shell.fields import SHARED
 from attnviz.app.shell.markdown import plain
-from attnviz.app.shell.visit import switch_reason
+from attnviz.app.shell.visit import Visit, switch_reason
 from attnviz.core.trace.records import ModelInfo
 
 TEMPERATURES = ("0.25", "0.5", "1", "2", "4", "8")
 
 
-def switches(info: ModelInfo, scale: float | None) -> None:
+def switches(info: ModelInfo, visit: Visit | None) -> None:
     """Show the switches; one that can't act on this model is disabled and says why."""
     reasons = {name: switch_reason(info, name) for name in ("causal", "temperature", "off", "forbid")}
-    own = "no mask" if info.causal is False else "mask" if info.causal else "by part"
-    st.segmented_control(
-        "Causal mask",
-        ["own", "on", "off"],
-        key="causal",
-        required=True,
-        format_func={"own": f"own: {own}", "on": "on", "off": "off"}.get,
-        disabled=bool(reasons["causal"]),
-        help=reasons["causal"]
-        or "On: no token sees a later one. Off: it may; the past side of a sliding window stays as it is.",
-    )
+    scale = None if visit is None else visit.scale
+    _mask(bool(info.causal) if visit is None else visit.own_mask, reasons["causal"])
+    _divided(info, scale, reasons["temperature"])
     _temperature(info, scale, reasons["temperature"])
     _heads_off(info, reasons["off"])
     if st.session_state.forbid:
@@ -48,8 +40,43 @@ def switches(info: ModelInfo, scale: float | None) -> None:
     st.button("All switches at rest", on_click=rest, disabled=at_rest, width="stretch")
 
 
+def _mask(own: bool, reason: str | None) -> None:
+    """One switch for the causal mask, which says what the model's own rule is."""
+    st.session_state.mask = {"own": own, "on": True, "off": False}[st.session_state.causal]
+    st.toggle(
+        f"Causal mask (own: {'on' if own else 'off'})",
+        key="mask",
+        on_change=_set_mask,
+        args=(own,),
+        disabled=bool(reason),
+        help=reason or "On: no token sees a later one. Off: it may; the past side of a sliding window stays as it is.",
+    )
+
+
+def _set_mask(own: bool) -> None:
+    on = st.session_state.mask
+    st.session_state.causal = "own" if on == own else "on" if on else "off"
+
+
+def _divided(info: ModelInfo, scale: float | None, reason: str | None) -> None:
+    """A switch for the factor 1/√d: off, the temperature stands at its mark."""
+    never = info.cannot.get("scaled")
+    st.session_state.divided = not never and st.session_state.temperature != "off"
+    st.toggle(
+        "÷ √d" if never or not scale else f"÷ √d (scores × {_ratio(scale)})",
+        key="divided",
+        on_change=_set_divided,
+        disabled=bool(reason or never or not scale),
+        help=reason or never or "Off: the scores go into the softmax as they are, larger by √d.",
+    )
+
+
+def _set_divided() -> None:
+    st.session_state.temperature = "1" if st.session_state.divided else "off"
+
+
 def _temperature(info: ModelInfo, scale: float | None, reason: str | None) -> None:
-    """One control for scaling and temperature: no factor is the same as a temperature as large as the factor."""
+    """The same control for scaling and temperature: no factor is the same as a temperature as large as the factor."""
     without = info.cannot.get("scaled")
     values = {text: float(text) for text in TEMPERATURES}
     if scale is not None and not without:

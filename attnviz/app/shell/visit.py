@@ -73,6 +73,11 @@ class Visit:
         return not self.switches.at_rest
 
     @property
+    def own_mask(self) -> bool:
+        """Whether the model itself lets no token see a later one, in the selected layer."""
+        return self.rest.causal(self.layer, part=self.part)
+
+    @property
     def scale(self) -> float | None:
         """The model's own factor in the selected layer, None if only its finished maps are known."""
         if "scores" in self.info.cannot:
