@@ -5,6 +5,7 @@ import streamlit as st
 from attnviz.app.guide.tour import help_row, tour
 from attnviz.app.pages import FIELDS, PAGES, SCRIPTS
 from attnviz.app.shell import address, controls
+from attnviz.app.shell.frame import open_frame
 from attnviz.app.shell.markdown import as_sentence, plain
 from attnviz.app.shell.model_picker import about_model, model
 from attnviz.app.shell.palette import picker as palette_picker
@@ -21,35 +22,34 @@ page = PAGES[opened.url_path]
 address.restore(page.path, FIELDS)
 st.session_state.page_title = page.title
 tour(page.path, SCRIPTS)
-controls.sentence()
-examples = st.container()
-notes, working = st.container(), st.container()  # a place for progress, so that nothing below moves when it goes
-with st.sidebar:
+frame = open_frame(page.on_stage)
+with frame.help:
     help_row()
-    loaded = model()
-    switching, saving, sharing, about = (st.container() for _ in range(4))
+with frame.model:
+    loaded = model(frame.working)
 try:
-    with working:
+    with frame.working:
         visit = open_visit(*loaded) if loaded else None
 except ValueError as error:
     visit = None
     if page.needs_text:
-        st.error(as_sentence(str(error)))
+        frame.notes.error(as_sentence(str(error)))
 for sentence in address.take_notes():
-    notes.info(plain(sentence))
+    frame.notes.info(plain(sentence))
 # All that stands around the page comes before it, since the page may work for long.
 if page.scene is not None:
-    with saving:
+    with frame.scene:
         save_button(page, visit)
-with sharing:
+with frame.link:
     share()
 if loaded is not None:
-    with switching:
+    with frame.switches:
         switches(loaded[1], visit)
-    with about:
+    with frame.look:
         palette_picker()
+    with frame.about:
         about_model(loaded[1])
-    with examples:
+    with frame.examples:
         page.examples()
 if visit is not None or not page.needs_text:
     opened.run()

@@ -16,11 +16,28 @@ from attnviz.core.heads.at_a_glance import MEASURES, Survey, without_first_token
 
 NO_MEASURE = "none"
 LONG = 500  # tokens from which on looking at all heads takes more than a moment
+WIDE, HIGH = 316, 556  # px for thumbnails in a window of 1280 x 720
 FAINTEST = 0.05  # a head whose largest weight is below this isn't tinted up to full
 
 
 def all_heads(visit: Visit) -> None:
-    """Draw the overview with what compares the heads above it; clicking a thumbnail selects its head."""
+    """Draw the overview; clicking a thumbnail selects its head."""
+    survey = _survey(visit)
+    n_layers, n_heads = survey.thumbnails.shape[:2]
+    if min(WIDE / n_layers, HIGH / n_heads) > min(WIDE / n_heads, HIGH / n_layers):
+        n_layers, n_heads = n_heads, n_layers  # the component turns the table where its thumbnails are larger so
+    # As wide as the thumbnails are when all rows of them fit the height, within limits.
+    st.html(
+        f"<style>.stMain {{ --heads-by-height: calc((var(--stage) - 24px) * {n_heads / n_layers:.4f} + 44px) }}</style>"
+    )
+    event = _draw(visit, survey, st.session_state.measure)
+    if event.theme and event.theme != visit.theme:
+        st.session_state.theme = event.theme
+        run_again()
+
+
+def compare_heads(visit: Visit) -> None:
+    """Offer what compares the heads in the overview, and its numbers."""
     survey = _survey(visit)
     measure_box, order_box = st.columns([3, 2], vertical_alignment="bottom")
     with measure_box:
@@ -43,10 +60,6 @@ def all_heads(visit: Visit) -> None:
             format_func={"layers": "by layer", "measure": "highest first"}.get,
             disabled=measure == NO_MEASURE,
         )
-    event = _draw(visit, survey, measure)
-    if event.theme and event.theme != visit.theme:
-        st.session_state.theme = event.theme
-        run_again()
     _step_buttons(visit)
     st.caption(_reading(survey, measure))
     _numbers(visit, survey)
@@ -86,7 +99,9 @@ def _draw(visit: Visit, survey: Survey, measure: str):
             column_labels=[f"H{head}" for head in range(n_heads)],
         ),
         measure=measured,
-        look=MosaicLook(f"All {int(there.sum())} heads of {visit.info.title}", 900, palette=palette.chosen()),
+        look=MosaicLook(
+            f"All {int(there.sum())} heads of {visit.info.title}", 900, turn=True, palette=palette.chosen()
+        ),
         selected=(visit.layer, visit.head),
         on_select=_select,
         key="overview",

@@ -1,4 +1,4 @@
-"""The head card, and what the model would write next."""
+"""The head card: what the selected head does here, and what it is known for."""
 
 from dataclasses import replace
 
@@ -8,14 +8,9 @@ import streamlit as st
 from attnviz.app.shell import cache
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
-from attnviz.app.show.charts import draw
-from attnviz.app.show.facts import of_view
 from attnviz.core.compare.agreement import largest_probability_difference, largest_weight_difference
 from attnviz.core.heads.battery import battery_texts, known_for
 from attnviz.core.heads.in_words import here
-from attnviz.figures import next_token_bars
-
-N_GUESSES = 6
 
 
 def head_card(visit: Visit) -> None:
@@ -62,47 +57,3 @@ def against_pytorch(visit: Visit) -> None:
     if visit.info.predicts:
         sentence += f", next-token probabilities by {largest_probability_difference(visit.after, other):.1e}"
     st.caption(plain(f"{sentence}."))
-
-
-def guesses(visit: Visit) -> None:
-    """Draw the likeliest next tokens, before and after the switches of a whole pass."""
-    st.markdown("#### Next token")
-    if not visit.info.predicts:
-        st.caption("This model has no next-token output: it turns a text into vectors, and predicts no word.")
-        return
-    changed = visit.after is not visit.rest
-    before, after = visit.rest.next_tokens(N_GUESSES), visit.after.next_tokens(N_GUESSES) if changed else None
-    key = ("next", visit.choice, visit.text, visit.after.switches, visit.theme)
-    figure = cache.results().get(key, lambda: next_token_bars(before, after, theme=visit.theme, title=""))
-    rows = [("as the model is", *pair) for pair in before] + [("switched", *pair) for pair in after or ()]
-    names = ("model", "next token", "probability")
-    draw(
-        figure,
-        "next-tokens",
-        f"next token {visit.info.name}",
-        lambda: dict(zip(names, zip(*rows, strict=True), strict=True)),
-        about=of_view(visit),
-    )
-    if changed:
-        st.caption(plain(_what_happened(visit)))
-    elif visit.switched:
-        st.caption("The switches act on this picture alone, so the prediction is the model's own.")
-
-
-def _what_happened(visit: Visit) -> str:
-    before, after = visit.rest.next_probabilities(), visit.after.next_probabilities()
-    best = int(np.argmax(before))
-    rank = int((after > after[best]).sum()) + 1
-    label = visit.rest.label_of(best)
-    return f"“{label}”: {_percent(before[best])} before, {_percent(after[best])} now, rank {rank:,} of {len(after):,}."
-
-
-def _percent(share: float) -> str:
-    """Return a probability with the digits it deserves.
-
-    >>> _percent(0.7731), _percent(0.00012), _percent(0.0000001)
-    ('77.3 %', '0.012 %', 'below 0.001 %')
-    """
-    if share < 1e-5:
-        return "below 0.001 %"
-    return f"{share * 100:.1f} %" if share >= 0.01 else f"{share * 100:.2g} %"

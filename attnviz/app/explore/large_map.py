@@ -1,34 +1,54 @@
 """The large map with what changes its look above it, and one cell of it under the glass."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from attnviz.app.components.cell_picker.cell_picker import cell_picker
+from attnviz.app.explore.all_heads import compare_heads
 from attnviz.app.explore.cell_glass import cell_glass, pick_cell
 from attnviz.app.explore.fields import ALL
-from attnviz.app.explore.map_choice import FOR_ENCODERS, SHOWS, map_choice, offered_views, possible, rolled, written
+from attnviz.app.explore.map_choice import (
+    FOR_ENCODERS,
+    SHOWS,
+    map_choice,
+    offered_views,
+    pointed_at,
+    possible,
+    rolled,
+    written,
+)
+from attnviz.app.shell import controls
 from attnviz.app.shell.examples import example_of
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
-from attnviz.app.show.charts import draw, shown_table
+from attnviz.app.show.charts import draw_alone, numbers_box, shown_table
 from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import of_view
 from attnviz.app.show.files import head_of
 from attnviz.core.maps.choice import MOST_CELLS, PART, MapChoice
 from attnviz.core.maps.shown import ShownMap, shown_map
 from attnviz.figures.shown_map import shown_figure
+from attnviz.figures.stage import on_stage
 
 COLOURS = {"linear": "linear", "sqrt": "square root", "without_first": "without token 0"}
 GONE = "rollout gone"  # in the session: the model and part in which a chosen rollout couldn't be shown
 VIEWS = {"after": "with the switches", "before": "without", "difference": "difference"}
 
 
-def picture(visit: Visit) -> None:
-    """Draw the large map, what changes its look above it, and the chosen cell below."""
-    title = st.empty()
-    _choices(visit)
+def picture(visit: Visit) -> Callable[[], None]:
+    """Draw the large map with what changes its look above it; the function returned draws what belongs below it."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="title-row"):
+        controls.head(visit.info)
+        title = st.empty()
+        with st.popover("Cells", key="cells-box"):
+            _choices(visit)
+        with st.popover("Heads", key="compare-box"):
+            compare_heads(visit)
+    _say_gone(visit)
     choice, model = possible(visit, map_choice(visit))
     sources = {"write": partial(written, model), "roll": partial(rolled, visit.choice)}
     shown = shown_map(visit.head_before, visit.head_after, choice, **sources)
@@ -38,25 +58,30 @@ def picture(visit: Visit) -> None:
         _example_caption(visit)
     figure = shown_figure(shown, theme=visit.theme, height=620 if len(shown.rows.labels) <= 24 else 720)
     name = f"{shown.name} {visit.info.name}"
-    draw(figure, "head-map", name, partial(shown_table, shown), **_files(visit, choice, shown))
+    drawn = np.where(shown.allowed, shown.values, np.nan)
+    pointed = None if shown.pooled else shown.rows.place(pointed_at(visit, choice))
+    draw_alone(on_stage(figure, drawn, shown.columns.labels, row=pointed), "head-map", name, fills=True)
     has_cells = of_a_head and not shown.pooled
     if has_cells:
         cell_picker("head-map", 0, on_pick=partial(_pick, shown), key="pick-cell")
     st.caption(plain(shown.caption))
-    if has_cells:
-        cell_glass(visit)
+
+    def below() -> None:
+        numbers_box(figure, "head-map", name, partial(shown_table, shown), **_files(visit, choice, shown))
+        if has_cells:
+            cell_glass(visit)
+
+    return below
 
 
 def _choices(visit: Visit) -> None:
     """Show what changes the look of the map."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="title-row"):
-        _cells_show(visit)
-        choose("Colours", "colours", COLOURS, hide_label=True)
-        if visit.switched:
-            choose("Show", "view", VIEWS, hide_label=True)
-        if visit.n_tokens > MOST_CELLS:
-            _part_box(visit.n_tokens)
-    _say_gone(visit)
+    _cells_show(visit)
+    choose("Colours", "colours", COLOURS, hide_label=True)
+    if visit.switched:
+        choose("Show", "view", VIEWS, hide_label=True)
+    if visit.n_tokens > MOST_CELLS:
+        _part_box(visit.n_tokens)
 
 
 def _files(visit: Visit, choice: MapChoice, shown: ShownMap) -> dict[str, Any]:

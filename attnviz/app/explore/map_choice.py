@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from attnviz.app.explore.fields import ALL
 from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
+from attnviz.app.shell.examples import example_of
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.numpy_model import load_numpy
 from attnviz.core.maps.choice import MapChoice, chosen_tokens
@@ -46,6 +47,17 @@ def offered_views(visit: Visit) -> dict[str, str]:
     """Return what the cells can show in this part of this model, name -> plain name."""
     both_ways = _looks_both_ways(visit)
     return {name: title for name, title in SHOWS.items() if name != "rollout" or both_ways}
+
+
+def pointed_at(visit: Visit, choice: MapChoice) -> int:
+    """Return the query to show while the pointer is elsewhere: the chosen cell's, the example's, or the last."""
+    if choice.query is not None:
+        return choice.query
+    example = example_of(visit.text, visit.choice.name, visit.layer, visit.head)
+    if example:
+        return example.cell(visit.rest)[0]
+    words = [token.index for token in visit.after.tokens_of(visit.part)[0][choice.part] if not token.special]
+    return (words or [choice.part.start])[-1]
 
 
 def possible(visit: Visit, choice: MapChoice) -> tuple[MapChoice, Model | None]:

@@ -5,9 +5,8 @@ import streamlit as st
 
 from attnviz.app.components.save_picture.save_picture import save_picture
 from attnviz.app.components.token_strip.token_strip import StripLook, StripTokens, token_strip
-from attnviz.app.explore.map_choice import map_choice
+from attnviz.app.explore.map_choice import map_choice, pointed_at
 from attnviz.app.shell import palette
-from attnviz.app.shell.examples import example_of
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.choose import choose
@@ -34,7 +33,7 @@ def sentence_strip(visit: Visit) -> None:
         np.clip(weights, 0, 1),
         masked=_mask(allowed),
         look=StripLook("lines" if two_texts else st.session_state.strip, palette=palette.chosen()),
-        selected=_pointed_at(visit, choice.query, part),
+        selected=_within(part, pointed_at(visit, choice), len(queries)),
         key="strip-tokens",
     )
     _say_outside(head, part)
@@ -66,14 +65,9 @@ def _say_outside(head: Head, part: slice) -> None:
         )
 
 
-def _pointed_at(visit: Visit, query: int | None, part: slice) -> int | None:
-    """Return the query to show while the pointer is elsewhere: the chosen cell's, the example's, or the last."""
-    if query is None:
-        example = example_of(visit.text, visit.choice.name, visit.layer, visit.head)
-        words = [token.index for token in visit.after.tokens_of(visit.part)[0][part] if not token.special]
-        query = example.cell(visit.rest)[0] if example else (words or [part.start])[-1]
-    n_queries = len(visit.after.tokens_of(visit.part)[0])
-    return query - part.start if part.start <= query < min(part.stop, n_queries) else None
+def _within(part: slice, query: int, n_queries: int) -> int | None:
+    """Return a query's place in a part of the text, None if it is elsewhere."""
+    return query - part.start if part.start <= query < part.start + n_queries else None
 
 
 def _mask(allowed: np.ndarray):

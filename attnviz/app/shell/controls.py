@@ -65,14 +65,12 @@ def head(info: ModelInfo) -> None:
             on_change=ask_whole_page,
             help="Encoder: the text sees itself. Decoder: what is written sees itself. Cross: it sees the text.",
         )
-    layer_box, head_box = st.columns(2)
-    with layer_box:
+    with st.container(horizontal=True, gap="xsmall", width="content", key="head-boxes"):
         if info.layers == tuple(range(info.layers[0], info.layers[-1] + 1)):
             st.number_input("Layer", info.layers[0], info.layers[-1], step=1, key="layer", persist_state="session")
         else:
             reason = "The layers that have softmax attention."
             st.selectbox("Layer", info.layers, key="layer", help=reason, persist_state="session")
-    with head_box:
         st.number_input("Head", 0, info.n_heads - 1, step=1, key="head", persist_state="session")
 
 

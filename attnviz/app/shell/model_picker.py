@@ -1,5 +1,7 @@
 """Which model a visitor looks at: the boxes to choose it, and what it truly is."""
 
+from typing import Any
+
 import streamlit as st
 
 from attnviz.app.shell import cache
@@ -10,8 +12,12 @@ from attnviz.core.trace.records import ModelInfo
 from attnviz.models.load.catalogue import CATALOGUE
 
 
-def model() -> tuple[ModelChoice, ModelInfo] | None:
-    """Show the model picker and return the loaded model, the last good one if the wanted one can't be loaded."""
+def model(said: Any) -> tuple[ModelChoice, ModelInfo] | None:
+    """Show the model picker and return the loaded model, the last good one if the wanted one can't be loaded.
+
+    Args:
+        said: the container for progress and for what went wrong.
+    """
     titles = {name: entry.title for name, entry in CATALOGUE.items()}
     if st.session_state.model not in titles:
         titles[st.session_state.model] = st.session_state.model
@@ -25,15 +31,15 @@ def model() -> tuple[ModelChoice, ModelInfo] | None:
     )
     wanted = _wanted()
     try:
-        info = _load(wanted)
+        info = _load(wanted, said)
     except ValueError as error:
         name = titles.get(wanted.name, wanted.name)
-        st.error(as_sentence(f"{name}: {error}" if wanted.name.strip() else str(error)))
+        said.error(as_sentence(f"{name}: {error}" if wanted.name.strip() else str(error)))
         last = st.session_state.get("loaded")
         if last is None:
             return None
         info = cache.get_engine(last, lambda sentence: None).info
-        st.caption(plain(f"Still showing {info.title}."))
+        said.caption(plain(f"Still showing {info.title}."))
         wanted = last
     st.session_state.loaded = wanted
     fit_selection(info)
@@ -83,8 +89,8 @@ def about_model(info: ModelInfo) -> None:
         st.caption(plain(sentence))
 
 
-def _load(wanted: ModelChoice) -> ModelInfo:
-    place = st.empty()  # always, so that nothing below it moves when the progress goes
+def _load(wanted: ModelChoice, said: Any) -> ModelInfo:
+    place = said.empty()  # always, so that nothing below it moves when the progress goes
     known = cache.engines().peek(wanted)
     if known is not None:
         return known.info

@@ -40,15 +40,34 @@ def draw(
         head: the head whose weights the figure shows, as attnviz.app.show.files.head_of makes it: its files hold
             scores and mask too, and a script.
     """
-    figure = in_palette(figure, palette.chosen())
+    draw_alone(figure, key, filename)
+    numbers_box(figure, key, filename, table, about=about, head=head)
+
+
+def draw_alone(figure: Any, key: str, filename: str, *, fills: bool = False) -> None:
+    """Show a figure as `draw` does, without what stands below it; `fills`: as high as its place."""
     options = {"format": "svg", "filename": f"attnviz {filename}", "scale": 2}
     st.plotly_chart(
-        figure,
+        in_palette(figure, palette.chosen()),
         key=key,
+        height="stretch" if fills else "content",
         theme=None,
         alt=figure.layout.meta["alt"],
         config={"toImageButtonOptions": options, "displaylogo": False},
     )
+
+
+def numbers_box(
+    figure: Any,
+    key: str,
+    filename: str,
+    table: Callable[[], Columns],
+    *,
+    about: Facts,
+    head: HeadFiles | None = None,
+) -> None:
+    """Offer how to read a figure, its table and its files; see `draw`."""
+    figure = in_palette(figure, palette.chosen())
     box = st.expander("How to read it, numbers, files", key=f"{key}-table", on_change="rerun", type="compact")
     if box.open:
         with box:

@@ -22,6 +22,7 @@ class Page:
             None: it has no pictures for talks.
         needs_text: whether there is nothing to draw without a text that ran.
         examples: draws the row of examples.
+        on_stage: whether the page fills the window: what stands around it is a row of boxes above, no sidebar.
     """
 
     folder: str
@@ -31,6 +32,7 @@ class Page:
     scene: Callable[[Visit | None], Scene] | None = None
     needs_text: bool = True
     examples: Callable[[], None] = examples_row
+    on_stage: bool = False
 
     @property
     def path(self) -> str:

@@ -4,7 +4,7 @@ const GAP = 4; // CSS pixels between thumbnails
 const BAR = 4; // height of the strip that shows a measure
 const CAPTION = 17; // height of a caption under a thumbnail that stands outside the table
 const HEADS_LINE = 22; // height of the labels on top
-const SIZES = { leastThatFits: 17, least: 28, leastWithCaption: 46, comfortable: 36, most: 72 };
+const SIZES = { leastThatFits: 12, least: 28, leastWithCaption: 46, most: 72 };
 const WAIT = 120; // milliseconds between the last arrow key and the message to Python
 
 export default function ({ data, parentElement, setStateValue }) {
@@ -69,6 +69,7 @@ const nameOf = ([layer, head]) => `L${layer} H${head}`;
 function arrange(view) {
   if (!view.measure || !view.nodes.overview.clientWidth) return;
   const before = view.plan?.size;
+  view.nodes.overview.style.setProperty("--height", `${view.data.height}px`);
   view.plan = makePlan(view);
   if (view.plan.size !== before) view.inSight = null;
   drawLabels(view);
@@ -80,7 +81,8 @@ function makePlan(view) {
   const { data, measure } = view;
   const flowing = Boolean(measure.order) || !data.rowLabels;
   const extra = (measure.tint ? BAR + 2 : 0) + (flowing ? CAPTION : 0);
-  const room = { width: view.nodes.overview.clientWidth - 2, height: data.height, extra };
+  const height = parseFloat(getComputedStyle(view.nodes.scroller).maxHeight);
+  const room = { width: view.nodes.overview.clientWidth - 2, height, extra };
   const plan = flowing ? flowPlan(view, room) : tablePlan(data, room);
   const stepY = plan.size + extra + GAP;
   for (const tile of plan.tiles) {
@@ -112,12 +114,12 @@ const sideWidth = (shape) => 10 + 8 * Math.max(...shape.sides.map((label) => lab
 const widthFit = (shape, room) => Math.floor((room.width - sideWidth(shape) + GAP) / shape.columns) - GAP;
 const heightFit = (shape, room) => Math.floor((room.height - HEADS_LINE + GAP) / shape.rows) - GAP - room.extra;
 
-// As wide as the container, as high as the room if the thumbnails stay comfortable, else the table scrolls.
+// As wide as the container, as high as the room if the thumbnails don't get too small, else the table scrolls.
 function tableSize(shape, room) {
   const fit = widthFit(shape, room);
   const wide = fit < SIZES.leastThatFits ? SIZES.least : Math.min(SIZES.most, fit); // too many columns: let it scroll
   const high = heightFit(shape, room);
-  return high >= SIZES.comfortable ? Math.min(wide, high) : wide;
+  return high >= SIZES.leastThatFits ? Math.min(wide, high) : wide;
 }
 
 function flowPlan(view, room) {
@@ -134,7 +136,6 @@ function flowPlan(view, room) {
 
 function drawLabels(view) {
   const { nodes, plan } = view;
-  nodes.scroller.style.maxHeight = `${view.data.height}px`;
   nodes.overview.style.setProperty("--side", `${plan.sideWidth}px`);
   nodes.overview.classList.toggle("flowing", plan.flowing);
   const label = (text, place, step, length) => {
