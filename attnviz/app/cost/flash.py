@@ -1,5 +1,6 @@
 """Part 3, FlashAttention step by step, on q, k and v of the visitor's own head and text."""
 
+from collections.abc import Hashable
 from functools import partial
 
 import numpy as np
@@ -17,6 +18,7 @@ from attnviz.core.blockwise.grid import Film, block_names, block_row, film_of, l
 from attnviz.core.cost.formulas import score_bytes
 from attnviz.core.trace.records import Token
 from attnviz.figures import component_map, flash_grid, quantity
+from attnviz.figures.look import LookOptions
 from attnviz.figures.theme import number
 
 MOST_BLOCKS = 32  # a side
@@ -47,7 +49,8 @@ def draw(visit: Visit | None, part: Step) -> None:
     except ValueError as error:
         st.info(as_sentence(str(error)))
         return
-    query = _query_box(box, visit, film, i)
+    with box:
+        query = _query_box(visit, film, i)
     guess(part)
     _buttons(film)
     _say(visit, part, film, steps, j, query)
@@ -62,7 +65,7 @@ def draw(visit: Visit | None, part: Step) -> None:
     _end(visit, part, film)
 
 
-def _key(visit: Visit, name: str, film: Film) -> tuple:
+def _key(visit: Visit, name: str, film: Film) -> tuple[Hashable, ...]:
     return ("flash", name, visit.choice, visit.text, visit.part, visit.layer, visit.head, film.block)
 
 
@@ -106,14 +109,14 @@ def _block_box(visit: Visit) -> int:
     return chosen.cost_block
 
 
-def _query_box(box, visit: Visit, film: Film, i: int) -> int:
+def _query_box(visit: Visit, film: Film, i: int) -> int:
     """Return the query whose numbers are shown: the chosen one if its block is in work, else the last of that block."""
     chosen, rows = st.session_state, film.queries(i)
     asked = chosen.query
     query = asked if asked is not None and rows.start <= asked < rows.stop else rows.stop - 1
     names = _names(visit.rest.tokens_of(visit.part or None)[0])
     chosen["flash-query"] = query
-    box.selectbox(
+    st.selectbox(
         "Follow the query",
         range(len(names)),
         key="flash-query",
@@ -180,7 +183,7 @@ def _say(visit: Visit, part: Step, film: Film, steps: list[FlashStep], j: int, q
 def _event(steps: list[FlashStep], j: int, r: int) -> str:
     """Return what happened to a query of the block: the name of a sentence."""
     step = steps[j]
-    if step.skipped:
+    if step.scores is None:
         return "skipped"
     if np.isneginf(step.scores[r]).all():
         return "nothing"
@@ -191,9 +194,10 @@ def _event(steps: list[FlashStep], j: int, r: int) -> str:
 
 def _grid(visit: Visit, part: Step, film: Film, now: tuple[int, int]) -> None:
     skipped = cache.results().get(_key(visit, "skipped", film), lambda: skipped_blocks(film))
-    names = {"query_names": block_names(len(film.q), film.block), "key_names": block_names(len(film.k), film.block)}
-    figure = flash_grid(skipped, now, title="The blocks of this head", theme=visit.theme, height=440, **names)
-    table = {"queries": names["query_names"], "left out blocks": skipped.sum(axis=1)}
+    rows, columns = (block_names(len(side), film.block) for side in (film.q, film.k))
+    look: LookOptions = {"title": "The blocks of this head", "theme": visit.theme, "height": 440}
+    figure = flash_grid(skipped, now, query_names=rows, key_names=columns, **look)
+    table = {"queries": rows, "left out blocks": skipped.sum(axis=1)}
     charts.draw(figure, "flash-grid", f"blocks {visit.name}", partial(dict, table), about=at_rest(visit))
     st.caption(part.say("legend"))
 
@@ -218,12 +222,13 @@ def _running(visit: Visit, film: Film, steps: list[FlashStep], j: int, query: in
     rows = []
     for step, name in zip(steps[: j + 1], block_names(len(film.k), film.block), strict=False):
         r = query - step.queries.start
-        seen = not step.skipped and bool(np.isfinite(step.scores[r]).any())
+        largest = -np.inf if step.scores is None else step.scores[r].max()
         before = steps[step.j - 1].total[r] if step.j else 0.0
+        unseen = "left out" if step.skipped else "none"
         rows.append(
             {
                 "keys": name,
-                "largest score here": number(step.scores[r].max()) if seen else "left out" if step.skipped else "none",
+                "largest score here": number(largest) if np.isfinite(largest) else unseen,
                 "running maximum": number(step.maximum[r]) if np.isfinite(step.maximum[r]) else "none yet",
                 "old sums times": number(step.rescale[r]) if before > 0 else "nothing yet",
                 "running sum": number(step.total[r]),

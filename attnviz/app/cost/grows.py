@@ -84,14 +84,15 @@ def _curves(part: Step, shape: Shape, meeting: float) -> None:
     if chosen.cost_mlp:
         rows["MLP"] = [cost.mlp for cost in costs]
         rows["projections and MLP"] = [cost.projections + cost.mlp for cost in costs]
-    name = chosen_model().name if chosen_model() else f"d = {shape.d_model:,}"
+    model = chosen_model()
+    name = model.name if model else f"d = {shape.d_model:,}"
     figure = cost_curves(
         [Curve(label, s, values) for label, values in rows.items()],
         y_name="multiply-adds of one layer",
         log=log,
         marks=_marks(part, shape, log),
         marked=chosen.cost_s,
-        title=f"One layer of {name}" if chosen_model() else f"One layer, {name}",
+        title=f"One layer of {name}" if model else f"One layer, {name}",
         theme=theme(),
         height=520,
     )

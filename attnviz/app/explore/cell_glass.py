@@ -82,7 +82,7 @@ def _heads_that_look(visit: Visit, cell: tuple[int, int]) -> None:
             )
 
 
-def _numbers(visit: Visit, cell: tuple[int, int], queries, keys) -> str:
+def _numbers(visit: Visit, cell: tuple[int, int], queries: Sequence[Token], keys: Sequence[Token]) -> str:
     row, column = slice(cell[0], cell[0] + 1), slice(cell[1], cell[1] + 1)
     head = visit.head_after.tile(row, column)
     names = f"{queries[cell[0]].label} ({cell[0]}) → {keys[cell[1]].label} ({cell[1]}) in {visit.name}"

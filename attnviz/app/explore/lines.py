@@ -1,5 +1,6 @@
 """All heads of a layer as lines between the tokens."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from attnviz.app.show.facts import of_view
 from attnviz.app.show.files import files_row
 from attnviz.core.heads.strong_lines import LEAST
 from attnviz.core.maps.choice import MapChoice
+from attnviz.core.trace.records import Token
 
 HOW_TO_READ = (
     "Left is who looks, right is who is looked at. Each head of the layer has a colour and a dash, the same in every "
@@ -96,7 +98,9 @@ def _table(visit: Visit, choice: MapChoice, layer_weights: NDArray[np.float32]) 
             files_row(None, "head-lines", name, columns, about=of_view(visit, choice.view))
 
 
-def _all_heads(weights: NDArray[np.float32], allowed: NDArray[np.bool_], queries, keys) -> dict[str, list[Any]]:
+def _all_heads(
+    weights: NDArray[np.float32], allowed: NDArray[np.bool_], queries: Sequence[Token], keys: Sequence[Token]
+) -> dict[str, list[Any]]:
     """Return a line for each head and query, and a column for each key; empty where the mask forbids."""
     tables = [dict(map_table(weights[head], allowed, queries, keys)) for head in range(len(weights))]
     heads = [head for head in range(len(weights)) for _ in queries]

@@ -44,7 +44,7 @@ def step_view(visit: Visit, writing: Continuation, n_written: int) -> None:
         _rivals(visit, step)
     with right:
         _map(visit, step, weights, part, n_prompt)
-    if step.cache is None:
+    if not step.cache:
         st.caption(plain(visit.info.cannot.get("cache") or say("steps", "no_cache")))
     else:
         _cache(visit, writing.steps[:n_written])

@@ -1,5 +1,6 @@
 """The scoreboard: heads on many sentences, shipped, or measured on the spot with the visitor's own file."""
 
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from attnviz.app.show.heads_map import head_buttons, heads_map
 from attnviz.core.pronouns.items import SHIPPED, Item, parse_items, read_items
 from attnviz.core.pronouns.scoreboard import Board, csv_text
 from attnviz.figures import rate_dots
+from attnviz.figures.rates import Rated
 from attnviz.models.scan.boards import scan_boards
 
 LANGUAGES = {"en": "English", "de": "German", "sv": "Swedish", "own": "a file of yours"}
@@ -99,7 +101,7 @@ def _rates(visit: Visit, board: Board) -> None:
     _dots(visit, board, "rates", "who", rows, **look)
 
 
-def _dots(visit: Visit, board: Board, key: str, of: str, rows: list[tuple], **look: Any) -> None:
+def _dots(visit: Visit, board: Board, key: str, of: str, rows: Sequence[Rated], **look: Any) -> None:
     """Draw rows of (name, rate, low, high), the names being `of` what the table's first column says."""
     names = (of, "right", "low", "high")
     table = dict(zip(names, zip(*rows, strict=True), strict=True))
@@ -150,12 +152,9 @@ def _kinds(visit: Visit, board: Board, beside: list[Board]) -> None:
     if not board.chosen or board.kind or not kinds:
         return
     best = board.chosen[0]
-    row = board.scores.layers.index(best.layer)
+    at = board.scores.layers.index(best.layer), best.head
     rows = [
-        (
-            f"{b.kind} (n {b.scores.n})",
-            *(float(m[row, best.head]) for m in (b.scores.accuracy, b.scores.low, b.scores.high)),
-        )
+        (f"{b.kind} (n {b.scores.n})", float(b.scores.accuracy[at]), float(b.scores.low[at]), float(b.scores.high[at]))
         for b in kinds
     ]
     st.markdown(f"#### L{best.layer} H{best.head} by kind of sentence, both halves")
@@ -208,7 +207,7 @@ def _shipped_items(lang: str) -> tuple[Item, ...]:
     return cache.results().get(("items", lang), lambda: read_items(SHIPPED / f"{lang}.jsonl")[0])
 
 
-def _measure(visit: Visit, items: tuple[Item, ...], key: tuple | None = None) -> None:
+def _measure(visit: Visit, items: tuple[Item, ...], key: Hashable = None) -> None:
     """Offer to measure, or show how far it is."""
     wanted = (visit.choice, items)
     if job.is_going_on("measuring", wanted):
@@ -227,7 +226,7 @@ def _scan(engine: Any, items: tuple[Item, ...], say: job.Say) -> tuple[Board, ..
     return scan_boards(engine, items, progress=show).boards
 
 
-def _keep(revision: str, key: tuple | None, boards: tuple[Board, ...]) -> None:
+def _keep(revision: str, key: Hashable, boards: tuple[Board, ...]) -> None:
     if key is not None:
         cache.results().get(key, lambda: boards)
     else:

@@ -1,6 +1,6 @@
 """The sentence with arcs, the candidates' bars under three heads and three rules, and all heads on this sentence."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 import numpy as np
@@ -19,6 +19,7 @@ from attnviz.app.show.charts import draw
 from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import of_text
 from attnviz.app.show.heads_map import head_buttons, heads_map, signed
+from attnviz.core.export.table_files import Columns
 from attnviz.core.heads.at_a_glance import strongest
 from attnviz.core.pronouns.one_sentence import row_shares
 from attnviz.core.pronouns.token_places import first_candidate, nearest_candidate
@@ -166,7 +167,7 @@ def _rules(question: Question) -> list[tuple[str, list[float]]]:
     ]
 
 
-def _bars_table(question: Question, rows):
+def _bars_table(question: Question, rows: Sequence[tuple[str, NDArray[np.float64]]]) -> Columns:
     names = [name for name, _ in rows] + [name for name, _ in _rules(question)]
     values = [list(weights) for _, weights in rows] + [shares for _, shares in _rules(question)]
     columns = {name: [round(float(row[i]), 6) for row in values] for i, name in enumerate(question.names)}
@@ -202,7 +203,7 @@ def _all_heads(visit: Visit, question: Question) -> None:
         return
     answer = question.names[question.answer]
     st.markdown(f"#### All heads: “{plain(answer)}” minus the best other candidate")
-    values, layers = margins_of(visit, question), question.trace.layers_of(question.part)
+    values, layers = margins_of(visit, question, question.answer), question.trace.layers_of(question.part)
     heads_map(
         visit,
         "margins",

@@ -30,6 +30,7 @@ from attnviz.core.trace.records import Token
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 from attnviz.figures import component_map, head_map
+from attnviz.figures.look import LookOptions
 
 HEIGHT = 520  # of a picture, in px
 MOST_COMPONENTS = 64  # columns that are drawn
@@ -87,7 +88,7 @@ def _changed(n_tokens: int, d: int, n_heads: int, seed: int, causal: bool) -> To
 def _random_maps(visit: Visit, found: TokenChange, name: str, signs: Sequence[str], largest: float) -> None:
     """Draw one head's weights, and below them by how much each number of the output changed."""
     tokens, weights = [f"token {index}" for index in range(len(signs))], found.weights[0]
-    look = {"title": f"Weights of head 0, {name}", "theme": visit.theme, "height": 430}
+    look: LookOptions = {"title": f"Weights of head 0, {name}", "theme": visit.theme, "height": 430}
     figure = head_map(weights, tokens, tokens, allowed=weights > 0, **look)
     table = {"query": tokens, **{f"key {key}": weights[:, key].round(6) for key in range(len(tokens))}}
     charts.draw(figure, f"mask-weights-{name.split()[0]}", f"weights {name}", partial(dict, table), about=OF_NOTHING)
@@ -158,25 +159,25 @@ def _compare(
     visit: Visit, step: Step, traces: Mapping[str, tuple[Trace, Trace]], alike: Alike, masked_first: bool
 ) -> None:
     """Draw the changes under the model's own mask and, with the answer, under the other one, in the same colours."""
-    where = {"part": visit.part, "queries": _last(alike.n_shared, MOST_COMPARED), "keys": slice(0, alike.n_shared)}
-    weights = {name: [t.weights(visit.layer, visit.head, **where) for t in pair] for name, pair in traces.items()}
+    heads = {name: [t.head(visit.layer, visit.head, part=visit.part) for t in pair] for name, pair in traces.items()}
+    rows, columns = _last(alike.n_shared, MOST_COMPARED), slice(0, alike.n_shared)
+    weights = {name: [head.tile(rows, columns).weights for head in pair] for name, pair in heads.items()}
     signs = [_signs(*pair) for pair in weights.values()]
     pictures = list(weights)
-    rows = "the last {}" if alike.n_shared > MOST_COMPARED else "{}" if alike.n_before == alike.n_after else "{} shared"
-    if len(pictures) == 2 and not _asked(step, signs, rows.format(len(signs[0])), masked_first):
+    said = "the last {}" if alike.n_shared > MOST_COMPARED else "{}" if alike.n_before == alike.n_after else "{} shared"
+    if len(pictures) == 2 and not _asked(step, signs, said.format(len(signs[0])), masked_first):
         pictures.pop()
     drawn = _last(alike.n_shared, MOST_TOKENS)
     sides = zip(*(trace.tokens_of(visit.part) for trace in next(iter(traces.values()))), strict=True)
     labels = [_before_and_after(before, after, drawn) for before, after in sides]  # of queries, of keys
-    largest = _coloured(weights.values(), alike.first - where["queries"].start)
-    columns = st.columns(2, gap="medium")
-    for column, name, sign in zip(columns, pictures, signs, strict=False):
-        of = traces[name][0].head(visit.layer, visit.head, part=visit.part).tile(drawn, drawn)
+    largest = _coloured(weights.values(), alike.first - rows.start)
+    boxes = st.columns(2, gap="medium")
+    for box, name, sign in zip(boxes, pictures, signs, strict=False):
         before, after = (side[-(drawn.stop - drawn.start) :, drawn] for side in weights[name])
-        with column:
-            _difference(visit, name, before, after, sign, labels, of, largest)
+        with box:
+            _difference(visit, name, before, after, sign, labels, heads[name][0].tile(drawn, drawn), largest)
     if len(pictures) < len(weights):
-        with columns[1]:
+        with boxes[1]:
             awaited(step.say("awaited"), HEIGHT)
 
 
@@ -239,8 +240,8 @@ def _difference(
         allowed=of.allowed,
         kind="difference",
         value_range=(-largest, largest),
-        query_start=of.queries.start,
-        key_start=of.queries.start,
+        query_start=of.tokens[0][0].index,
+        key_start=of.tokens[1][0].index,
         title=f"{visit.name} {name}: change of weights",
         theme=visit.theme,
         height=HEIGHT,

@@ -81,7 +81,7 @@ def previous_token_head(visit: Visit) -> tuple[tuple[int, int], bool]:
 
 def _curves(visit: Visit, step: Step, numbers: Numbers, best: tuple[int, int] | None, theta: float) -> None:
     """Draw the followed pair's score over distance in the chosen head and, with the answer, in another one."""
-    other = None if best in (None, (visit.layer, visit.head)) else _of_head(visit, numbers, *best)
+    other = None if best is None or best == (visit.layer, visit.head) else _of_head(visit, numbers, *best)
     shown = other is not None and guess(step, **_moves(numbers, other, theta))
     trail(numbers, "score", names={"product": "q · k, turned"})
     ends = _common_range([numbers] if other is None else [numbers, other], theta)
@@ -89,7 +89,7 @@ def _curves(visit: Visit, step: Step, numbers: Numbers, best: tuple[int, int] | 
     with left:
         _curve(visit, numbers, theta, ends, "own")
     with right:
-        if other is None:
+        if best is None or other is None:
             st.markdown(step.say("is_previous", name=visit.name) if best else step.says["no_previous"])
         elif shown:
             _curve(visit, other, theta, ends, "previous")
@@ -104,10 +104,9 @@ def _turns(step: Step, theta: float) -> None:
 
 def _of_head(visit: Visit, numbers: Numbers, layer: int, head: int) -> Numbers:
     """Return the numbers of another head, with the same two tokens followed."""
-    q, k, v = visit.rest.qkv(layer, head, part=visit.part)
-    scale = visit.rest.scale(layer, part=visit.part)
-    of = replace(numbers.of, layer=layer, head=head)
-    return replace(numbers, name=of.name, q=q, k=k, v=v, scale=scale, of=of)
+    of = visit.rest.head(layer, head, part=visit.part).tile(numbers.shown)
+    q, k, v = of.qkv
+    return replace(numbers, name=of.name, q=q, k=k, v=v, scale=of.scale, of=of)
 
 
 def _scores(numbers: Numbers, theta: float) -> tuple[NDArray[np.floating], NDArray[np.floating]]:

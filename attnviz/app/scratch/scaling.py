@@ -34,6 +34,7 @@ from attnviz.core.softmax.score_size import (
 )
 from attnviz.core.threads import half_the_cores
 from attnviz.figures import Line, gradient_histogram, saturation_histogram, score_histogram, share_curves
+from attnviz.figures.look import LookOptions
 
 NAMES = ("with 1/√d", "without")
 OWN_NAMES = ("with its factor", "without")
@@ -176,7 +177,7 @@ def _sharpness(visit: Visit, found: Scaling, names: tuple[str, str], key: str) -
 
 def _maxima(visit: Visit, sides: Sequence[Histogram], names: tuple[str, str], key: str) -> None:
     a, b = sides
-    look = {"title": "Largest weight of each row", "theme": visit.theme, "height": HEIGHT}
+    look: LookOptions = {"title": "Largest weight of each row", "theme": visit.theme, "height": HEIGHT}
     figure = saturation_histogram(a.counts, b.counts, a.edges, names=names, **look)
     table = partial(_histogram_table, a, b, names)
     charts.draw(figure, f"maxima-{key}", f"row maxima {key}", table, about=_facts(visit, key))
@@ -239,7 +240,7 @@ def _curves(visit: Visit, step: Step) -> None:
         (right, "erratic", "Rows with hardly any gradient or too much", erratic),
     ):
         figure = share_curves(x, lines, title=title, height=400, x_name=x_name, marked=marked, theme=visit.theme)
-        table = {x_name: x, **{line.name: np.round(line.shares, 4) for line in lines}}
+        table = {x_name: x, **{line.name: np.asarray(line.shares).round(4) for line in lines}}
         with column:
             charts.draw(figure, f"curves-{name}", name, partial(dict, table), about=OF_NOTHING)
     st.caption(step.say("curves"))

@@ -15,6 +15,7 @@ from attnviz.app.show import charts
 from attnviz.app.show.facts import OF_NOTHING
 from attnviz.app.show.lesson import Step, folded, guess
 from attnviz.core.attention.split_heads import Cost, attention_cost, divisors, random_heads
+from attnviz.core.export.table_files import Columns
 from attnviz.core.values.contributions import looks_elsewhere
 from attnviz.figures import component_bars, layer_overview
 from attnviz.figures.theme import number
@@ -58,9 +59,9 @@ def _random(visit: Visit, step: Step, n_heads: int) -> None:
     title = f"Weights of {n_heads} heads" if n_heads > 1 else "Weights of one head"
     figure = layer_overview(thumbnails, title=title, theme=visit.theme)
     labels = [f"token {index}" for index in range(n_tokens)]
-    columns = {"head": np.repeat(np.arange(n_heads), n_tokens), "query": labels * n_heads}
     keys = {label: weights[..., index].ravel().round(4) for index, label in enumerate(labels)}
-    charts.draw(figure, "lesson-heads", "random heads", lambda: columns | keys, about=OF_NOTHING)
+    columns: Columns = {"head": np.repeat(np.arange(n_heads), n_tokens), "query": labels * n_heads, **keys}
+    charts.draw(figure, "lesson-heads", "random heads", lambda: columns, about=OF_NOTHING)
     st.markdown(_cost_table(step, n_tokens, width, n_heads))
     st.caption(step.say("cost"))
 

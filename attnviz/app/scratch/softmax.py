@@ -145,7 +145,7 @@ def _both_ways(
     labels: list[str],
     name: str,
     literal: NDArray[np.floating],
-    stable: NDArray[np.float64],
+    stable: NDArray[np.floating],
 ) -> None:
     """Show the largest scores on their way to shares, as the formula writes it and with the largest taken off."""
     kind, shifted = literal.dtype, scores - scores.max()

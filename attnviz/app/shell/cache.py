@@ -7,7 +7,7 @@ by an object. Arrays in traces are read-only, so sharing them is safe.
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -28,7 +28,7 @@ class ModelChoice:
 
     name: str
     dtype: str = "float32"
-    engine: str = "torch"
+    engine: Literal["torch", "numpy"] = "torch"
     revision: str | None = None
 
 

@@ -74,9 +74,9 @@ class TokenMap:
 
     def figure(self, **look: Any) -> Any:
         """Return the map, as `attnviz.figures.head_map` draws it, each token at its place in the text."""
-        labels = ([token.label for token in side] for side in (self.queries, self.keys))
-        starts = {"query_start": self.queries[0].index, "key_start": self.keys[0].index}
-        return head_map(self.values, *labels, allowed=self.allowed, **starts, **look)
+        rows, columns = ([token.label for token in side] for side in (self.queries, self.keys))
+        look |= {"query_start": self.queries[0].index, "key_start": self.keys[0].index}
+        return head_map(self.values, rows, columns, allowed=self.allowed, **look)
 
     def table(self) -> Columns:
         """Return a column of queries and one of values for each key; empty where the mask forbids."""
@@ -93,7 +93,9 @@ def draw_map(shown: TokenMap, key: str, filename: str, *, about: Facts, **look: 
     draw(shown.figure(**look), key, filename, shown.table, about=about)
 
 
-def map_table(values: NDArray[np.float32], allowed: NDArray[np.bool_], queries, keys) -> Columns:
+def map_table(
+    values: NDArray[np.float32], allowed: NDArray[np.bool_], queries: Sequence[Token], keys: Sequence[Token]
+) -> Columns:
     """Return a column of queries and one of values for each key; empty where the mask forbids."""
     shown = np.where(allowed, values.astype(np.float64).round(6), np.nan)
     names = [_name(token) for token in keys]

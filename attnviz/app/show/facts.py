@@ -14,8 +14,8 @@ import attnviz
 from attnviz.app.shell.share import page_link
 from attnviz.app.shell.visit import Visit
 from attnviz.core.export.head_files import about_trace
+from attnviz.core.trace.maps import Maps
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import Trace
 
 __all__ = ["OF_NOTHING", "Facts", "at_rest", "of_head", "of_model", "of_text", "of_view", "where"]
 
@@ -36,7 +36,7 @@ def of_model(visit: Visit) -> Facts:
     return {name: said[name] for name in ("model", "title", "revision", "dtype", "engine")}
 
 
-def of_text(visit: Visit, trace: Trace, switches: Switches | None = None) -> Facts:
+def of_text(visit: Visit, trace: Maps, switches: Switches | None = None) -> Facts:
     """Return model, text, switches and the chosen head: for numbers of a trace.
 
     Args:
@@ -47,7 +47,7 @@ def of_text(visit: Visit, trace: Trace, switches: Switches | None = None) -> Fac
     return of_head(trace, visit.name, visit.part, switches)
 
 
-def of_head(trace: Trace, name: str, part: str, switches: Switches | None = None) -> Facts:
+def of_head(trace: Maps, name: str, part: str, switches: Switches | None = None) -> Facts:
     """Return the same for a head of that name."""
     said = about_trace(trace, version=attnviz.__version__, part=part or None, switches=switches)
     return said | {"selected_head": name}

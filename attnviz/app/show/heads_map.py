@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
@@ -19,11 +20,11 @@ FLAT = 330  # px of a map with many layers and few heads, whose cells are small
 def heads_map(
     visit: Visit,
     key: str,
-    values: NDArray,
+    values: NDArray[np.float64],
     layers: Sequence[int],
     *,
     about: Facts,
-    table: NDArray | None = None,
+    table: NDArray[np.float64] | None = None,
     **look: Any,
 ) -> None:
     """Draw numbers below and above 0, one a head; a click on a cell selects its head.

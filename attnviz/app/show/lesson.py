@@ -123,7 +123,7 @@ def frame(step: Step) -> None:
         st.latex(step.formula)
 
 
-def guess(step: Step, /, question: str = "", answer: str = "", **values: Any) -> bool:
+def guess(step: Step, question: str = "", answer: str = "", /, **values: Any) -> bool:
     """Ask the step's question; the answer, with these numbers in it, comes at a click.
 
     Args:

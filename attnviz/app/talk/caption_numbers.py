@@ -12,6 +12,7 @@ from attnviz.app.talk.stage import Stage
 from attnviz.core.attention.products import fewest_products
 from attnviz.core.heads.measures import first_token_weight, induction_score, previous_token_score
 from attnviz.core.softmax.sharpness import saturation_report
+from attnviz.core.trace.records import Float
 from attnviz.core.trace.trace import Trace
 
 STRIPED = ("map", "before_after")
@@ -62,10 +63,11 @@ def numbers(stage: Stage) -> dict[str, Any]:
         found["previous"] = float(np.nanmean(previous_token_score(weights)[2:]))
     if stage.cell is not None:
         found |= _of_cell(stage, stage.cell)
-    if rest.next_logits is not None:
+    before, after = rest.next_logits, stage.after.next_logits
+    if before is not None and after is not None:
         found |= _of_next(rest, stage.after)
         if scene.word and scene.rival:
-            found |= _lead(stage)
+            found |= _lead(before, after, *word_ids(stage))
     if scene.picture in STRIPED:
         found |= _stripe(stage)
     if scene.picture == "saturation":
@@ -114,13 +116,11 @@ def _of_next(rest: Trace, after: Trace) -> dict[str, Any]:
     }
 
 
-def _lead(stage: Stage) -> dict[str, float]:
-    """Return the logit of the scene's word minus that of its rival, at rest and under the switches.
+def _lead(before: Float, after: Float, one: int, other: int) -> dict[str, float]:
+    """Return the logit of one word minus that of its rival, at rest and under the switches.
 
     The exponentials are how many times as likely as its rival the word is.
     """
-    one, other = word_ids(stage)
-    before, after = (trace.next_logits for trace in (stage.rest, stage.after))
     leads = {"": float(before[one] - before[other]), "_after": float(after[one] - after[other])}
     return {f"lead{when}": lead for when, lead in leads.items()} | {
         f"ratio{when}": math.exp(lead) for when, lead in leads.items()

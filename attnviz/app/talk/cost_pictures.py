@@ -107,8 +107,8 @@ def _lengths(lowest: int, highest: int, *named: int) -> np.ndarray:
 
 
 def _curves(scene: Scene, theme: str, curves: list[Curve], **settings: Any) -> Slide:
-    look = {"theme": theme, "label_size": LARGE, "height": HEIGHT}
-    figure = cost_curves(curves, marked=scene.tokens or None, **settings, **look)
+    look = settings | {"theme": theme, "label_size": LARGE, "height": HEIGHT}
+    figure = cost_curves(curves, marked=scene.tokens or None, **look)
     figure.update_traces(line_width=4, selector={"mode": "lines"})
     return Slide((on_slide(figure, WIDTH, HEIGHT),))
 

@@ -191,10 +191,15 @@ def file_name(
     >>> file_name(trace, 0, 0, "csv", switches=Switches(scaled=False))
     'attnviz-captured-L0-H0-unscaled-mary-bought-a-car.csv'
     """
-    shown = trace.head(layer, head, part=part, switches=switches)
+    return file_name_of(trace.head(layer, head, part=part, switches=switches), ending)
+
+
+def file_name_of(head: Head, ending: str) -> str:
+    """Return the same for a head of a trace."""
+    trace = head.trace
     words = [_slug(trace.model.name.replace("\\", "/").rstrip("/").rpartition("/")[2]) or "model"]
-    words += [shown.part] if len(trace.parts) > 1 else []
-    words += [f"L{layer}", f"H{head}", *_short(shown.acting, trace.switches)]
+    words += [head.part] if len(trace.parts) > 1 else []
+    words += [f"L{head.layer}", f"H{head.head}", *_short(head.acting, trace.switches)]
     return _joined(words, trace.text, ending)
 
 

@@ -140,7 +140,7 @@ def _as_words(a: Tile, b: Tile) -> tuple[Tile, Tile]:
     first, n_words = int(both[0]), int(both[-1] - both[0]) + 1
     spans = word_spans(text)[first : first + n_words]
     names = tuple(Token(first + i, 0, text[a:b], text[a:b], a, b, False) for i, (a, b) in enumerate(spans))
-    return tuple(_word_tile(tile, names, belongs - first) for tile, belongs in zip((a, b), words, strict=True))
+    return _word_tile(a, names, words[0] - first), _word_tile(b, names, words[1] - first)
 
 
 def _word_tile(tile: Tile, names: tuple[Token, ...], word: NDArray[np.int64]) -> Tile:

@@ -158,7 +158,7 @@ def _offers(visit: Visit) -> list[Offer]:
     cannot = visit.info.cannot
     causal = visit.rest.causal(visit.layer, part=visit.part)
     mask = ("no mask", "off") if causal else ("mask on", "on")
-    offers = [
+    offers: list[tuple[str, Switches, dict[str, object], set[str]]] = [
         ("no 1/√d", Switches(scaled=False), {"temperature": "off"}, {"scaled", "temperature", "scores"}),
         (mask[0], Switches(causal=not causal), {"causal": mask[1]}, {"causal", "scores"}),
         ("temperature 2", Switches(temperature=2), {"temperature": "2"}, {"temperature", "scores"}),
@@ -255,7 +255,8 @@ def _excerpts(one: str, other: str) -> tuple[str, str]:
     first = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     room = TITLE - 4  # for the marks and the dots
     start = 0 if first < room // 2 else one.rfind(" ", 0, first - room // 3) + 1
-    return tuple(
+    one, other = (
         f"“{'…' * (start > 0)}{text[start : start + room].strip()}{'…' * (len(text) > start + room)}”"
         for text in (one, other)
     )
+    return one, other

@@ -12,6 +12,7 @@ from attnviz.core.compare.side_by_side import same_tokens
 from attnviz.core.export.head_files import about_trace
 from attnviz.core.maps.choice import MOST_CELLS, PART
 from attnviz.core.trace.head import Head
+from attnviz.core.trace.maps import Maps
 from attnviz.core.trace.records import Token
 from attnviz.core.trace.switches import Switches
 from attnviz.figures.theme import escape, shorten
@@ -30,7 +31,7 @@ class Side:
     notes: tuple[str, ...] = ()
 
     @property
-    def trace(self) -> Any:
+    def trace(self) -> Maps:
         """The pass that it is seen in."""
         return self.head.trace
 

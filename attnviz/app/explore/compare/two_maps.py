@@ -32,9 +32,9 @@ def rows(visit: Visit, chosen: int | None, sides: tuple[Tile, Tile], pair: Pair 
     a, b = sides
     if chosen is None and pair is not None:
         places = pair.rows(a.side.trace, b.side.trace)
-        found = tuple(_place(tile, query) for tile, query in zip(sides, places, strict=True))
-        if None not in found:
-            return found
+        one, other = (_place(tile, query) for tile, query in zip(sides, places, strict=True))
+        if one is not None and other is not None:
+            return one, other
     row = _place(a, _query(visit) if chosen is None else chosen)
     row = _last_word(a) if row is None else row
     one_text = a.side.of_text and b.side.of_text and a.side.trace.text == b.side.trace.text
