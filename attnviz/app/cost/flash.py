@@ -16,7 +16,6 @@ from attnviz.app.show.lesson import Step, guess, minus, right_aligned
 from attnviz.core.blockwise.fast_memory import FlashStep, fast_memory
 from attnviz.core.blockwise.grid import Film, block_names, block_row, film_of, largest_difference, skipped_blocks
 from attnviz.core.cost.formulas import score_bytes
-from attnviz.core.trace.records import Token
 from attnviz.figures import component_map, flash_grid, quantity
 from attnviz.figures.look import LookOptions
 from attnviz.figures.theme import number
@@ -44,7 +43,7 @@ def draw(visit: Visit | None, part: Step) -> None:
         block = _block_box(visit)
         box = st.empty()
     try:
-        film = film_of(visit.rest.head(visit.layer, visit.head, part=visit.part or None), block=block)
+        film = film_of(visit.head_before, block=block)
         i, j, steps = _place(visit, film)
     except ValueError as error:
         st.info(as_sentence(str(error)))
@@ -91,7 +90,7 @@ def block_sizes(n_queries: int, n_keys: int) -> list[int]:
 
 
 def _block_box(visit: Visit) -> int:
-    queries, keys = visit.rest.tokens_of(visit.part or None)
+    queries, keys = visit.head_before.tokens
     sizes, chosen = block_sizes(len(queries), len(keys)), st.session_state
     if chosen.cost_block not in sizes:
         most = max(len(queries), len(keys))
@@ -114,7 +113,7 @@ def _query_box(visit: Visit, film: Film, i: int) -> int:
     chosen, rows = st.session_state, film.queries(i)
     asked = chosen.query
     query = asked if asked is not None and rows.start <= asked < rows.stop else rows.stop - 1
-    names = _names(visit.rest.tokens_of(visit.part or None)[0])
+    names = [f"{token.label} ({token.index})" for token in visit.head_before.tokens[0]]
     chosen["flash-query"] = query
     st.selectbox(
         "Follow the query",
@@ -156,16 +155,12 @@ def _buttons(film: Film) -> None:
         st.slider("Block", 0, last, key="cost_at", persist_state="session", label_visibility="collapsed", format=" ")
 
 
-def _names(tokens: tuple[Token, ...]) -> list[str]:
-    return [f"{token.label} ({token.index})" for token in tokens]
-
-
 def _say(visit: Visit, part: Step, film: Film, steps: list[FlashStep], j: int, query: int) -> None:
     """Say what this block did to the followed query."""
     step, r = steps[j], query - steps[j].queries.start
     keys = block_names(len(film.k), film.block)[j]
     values = {
-        "query": visit.rest.tokens_of(visit.part or None)[0][query].label,
+        "query": visit.head_before.tokens[0][query].label,
         "index": query,
         "keys": keys,
         "maximum": number(step.maximum[r]),
@@ -210,7 +205,7 @@ def _scores(visit: Visit, step: FlashStep, query: int) -> None:
             "This block is left out: no score is worked out." if step.skipped else "This block is too large to draw."
         )
         return
-    queries, keys = visit.rest.tokens_of(visit.part or None)
+    queries, keys = visit.head_before.tokens
     block = charts.TokenMap(step.scores, np.isfinite(step.scores), queries[step.queries], keys[step.keys])
     look = {"title": "Scores of this block: all that is held of the matrix", "theme": visit.theme, "height": 440}
     name, about = f"block scores {visit.name}", at_rest(visit)
@@ -235,7 +230,7 @@ def _running(visit: Visit, film: Film, steps: list[FlashStep], j: int, query: in
                 "size of the output": number(np.linalg.norm(step.output[r])),
             }
         )
-    label = visit.rest.tokens_of(visit.part or None)[0][query].label
+    label = visit.head_before.tokens[0][query].label
     st.markdown(f"#### What is kept for “{plain(label)}” ({query})")
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     st.dataframe(columns, hide_index=True, column_config=right_aligned(list(columns)[1:]), key="flash-running")

@@ -90,4 +90,4 @@ def _why_no_rollout(visit: Visit) -> str:
 
 
 def _looks_both_ways(visit: Visit) -> bool:
-    return visit.part != "cross" and not visit.rest.causal(visit.layer, part=visit.part)
+    return visit.part != "cross" and not visit.head_before.causal

@@ -14,9 +14,10 @@ from attnviz.app.shell import palette
 from attnviz.app.shell.controls import head
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
-from attnviz.app.show.charts import TokenMap, draw
+from attnviz.app.show.charts import draw, of_head
 from attnviz.app.show.facts import Facts, at_rest
 from attnviz.core.generation.step import Step
+from attnviz.core.trace.head import Head
 from attnviz.figures import cache_bands, next_token_bars
 from attnviz.figures.theme import theme_of
 
@@ -29,12 +30,11 @@ def step_view(visit: Visit, writing: Continuation, n_written: int) -> None:
         st.markdown(say("steps", "start"))
         return
     step = writing.steps[n_written - 1]
-    trace = step.trace
-    tokens = trace.tokens
-    n_prompt = len(tokens) - (n_written - 1)
-    part = slice(max(0, len(tokens) - MOST_SIDE), len(tokens))
-    weights = trace.weights(visit.layer, visit.head, queries=part, keys=part)
-    _text(visit, step, weights, part, n_prompt)
+    n = len(step.trace.tokens)
+    n_prompt = n - (n_written - 1)
+    part = slice(max(0, n - MOST_SIDE), n)
+    shown = step.trace.head(visit.layer, visit.head).tile(part, part)
+    _text(shown, n_prompt)
     _say_chosen(visit, step)
     if n_written == len(writing.steps) and writing.ended:
         st.info(_why_ended(visit, n_written, step))
@@ -43,23 +43,23 @@ def step_view(visit: Visit, writing: Continuation, n_written: int) -> None:
         head(visit.info)
         _rivals(visit, step)
     with right:
-        _map(visit, step, weights, part, n_prompt)
+        _map(visit, shown, n_prompt)
     if not step.cache:
         st.caption(plain(visit.info.cannot.get("cache") or say("steps", "no_cache")))
     else:
         _cache(visit, writing.steps[:n_written])
 
 
-def _text(visit: Visit, step: Step, weights: np.ndarray, part: slice, n_prompt: int) -> None:
-    tokens = step.trace.tokens[part]
+def _text(shown: Head, n_prompt: int) -> None:
+    tokens = shown.tokens[0]
     token_strip(
         StripTokens(
             [token.label for token in tokens],
             texts=[token.text for token in tokens],
             special=[token.index >= n_prompt for token in tokens],
         ),
-        np.clip(weights, 0, 1),
-        masked="causal" if step.trace.causal(visit.layer) else None,
+        np.clip(shown.weights, 0, 1),
+        masked="causal" if shown.causal else None,
         look=StripLook(palette=palette.chosen()),
         selected=len(tokens) - 1,
         key="generate-strip",
@@ -113,20 +113,18 @@ def _facts(visit: Visit) -> Facts:
     return dict(at_rest(visit)) | {"tokens_written": st.session_state.written}
 
 
-def _map(visit: Visit, step: Step, weights: np.ndarray, part: slice, n_prompt: int) -> None:
-    tokens = step.trace.tokens
-    allowed = step.trace.allowed(visit.layer, visit.head, queries=part, keys=part)
-    drawn = TokenMap(weights, allowed, tokens[part], tokens[part])
+def _map(visit: Visit, shown: Head, n_prompt: int) -> None:
+    drawn, n, first = of_head(shown), len(shown.trace.tokens), shown.tokens[0][0].index
     look = {"title": f"{visit.name}: the new row", "theme": visit.theme, "height": 560}
-    figure = drawn.figure(highlight_query=len(tokens) - 1, **look)
-    if part.start < n_prompt < len(tokens):
+    figure = drawn.figure(highlight_query=n - 1, **look)
+    if first < n_prompt < n:
         line = {"dash": "dot", "width": 2, "color": theme_of(visit.theme).text}
-        figure.add_hline(y=n_prompt - 0.5 - part.start, line=line)
-        figure.add_vline(x=n_prompt - 0.5 - part.start, line=line)
+        figure.add_hline(y=n_prompt - 0.5 - first, line=line)
+        figure.add_vline(x=n_prompt - 0.5 - first, line=line)
     draw(figure, "generate-map", f"{visit.name} {visit.info.name} generated", drawn.table, about=_facts(visit))
-    said = say("steps", "whole", n=len(tokens), n_prompt=n_prompt, n_new=len(tokens) - n_prompt)
-    if part.start:
-        said += " " + say("steps", "part", first=part.start, last=part.stop - 1, n=len(tokens))
+    said = say("steps", "whole", n=n, n_prompt=n_prompt, n_new=n - n_prompt)
+    if first:
+        said += " " + say("steps", "part", first=first, last=n - 1, n=n)
     st.caption(said)
 
 

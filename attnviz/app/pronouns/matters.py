@@ -206,8 +206,7 @@ def _look(visit: Visit, question: Question, word: str) -> float | None:
     ]
     if not places:
         return None
-    n_tokens = len(question.trace.tokens)
-    row = question.trace.weights(visit.layer, visit.head, queries=slice(n_tokens - 1, n_tokens))[0]
+    row = question.trace.head(visit.layer, visit.head).row(len(question.trace.tokens) - 1)
     return float(row[places].sum())
 
 

@@ -94,11 +94,8 @@ def _explain(visit: Visit, question: Question, other: Question, changed: list[in
 
 
 def _largest_difference(question: Question, other: Question, head: tuple[int, int]) -> float:
-    rows = [
-        asked.trace.weights(*head, part=asked.part, queries=slice(asked.query, asked.query + 1))[0, : asked.query + 1]
-        for asked in (question, other)
-    ]
-    return float(np.abs(rows[0] - rows[1]).max()) if rows[0].shape == rows[1].shape else float("nan")
+    one, two = (asked.row(*head)[: asked.query + 1] for asked in (question, other))
+    return float(np.abs(one - two).max()) if one.shape == two.shape else float("nan")
 
 
 def _let_look(question: Question, word: int) -> None:

@@ -86,14 +86,8 @@ def arcs(
 
 def word_weights(question: Question, head: tuple[int, int]) -> np.ndarray:
     """Return (words,) what a head gives to each word of the text from the pronoun; 0 for words without a token."""
-    row = _row(question, head)
+    row = question.row(*head)
     return np.array([row[list(tokens)].sum() if tokens else 0.0 for tokens in question.tokens])
-
-
-def _row(question: Question, head: tuple[int, int]) -> NDArray[np.float32]:
-    """Return (keys,) the pronoun's row of a head."""
-    query = slice(question.query, question.query + 1)
-    return question.trace.weights(*head, part=question.part, queries=query)[0]
 
 
 def look(visit: Visit, question: Question) -> None:
@@ -125,7 +119,7 @@ def _lead_switch(visit: Visit) -> None:
 def _where_it_went(visit: Visit, question: Question) -> str:
     """Say what the chosen head gives to each candidate, and where the rest of its weight lies."""
     tokens, _ = question.trace.tokens_of(question.part)
-    row = _row(question, (visit.layer, visit.head))
+    row = question.row(visit.layer, visit.head)
     groups = question.groups
     shares = row_shares(row, tokens, question.query, {token for group in groups for token in group})
     given = [f"{name} {row[list(group)].sum():.2f}" for name, group in zip(question.names, groups, strict=True)]

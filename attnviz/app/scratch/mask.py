@@ -115,7 +115,7 @@ def _real(visit: Visit, step: Step) -> None:
     if other == visit.text:
         st.info(step.say("same_word"))
         return
-    own = visit.rest.causal(visit.layer, part=visit.part)
+    own = visit.head_before.causal
     cannot = visit.info.cannot.get("causal") or (visit.part == "cross" and step.says["cross"])
     passes = {"with the mask" if own else "as it is, no mask": Switches()}
     if not cannot:
@@ -129,10 +129,10 @@ def _real(visit: Visit, step: Step) -> None:
     if not alike.n_shared:
         st.info(step.say("nothing_shared", other=other))
         return
-    _compare(visit, step, traces, alike, masked_first=bool(own))
+    _compare(visit, step, traces, alike, masked_first=own)
     if cannot:
         st.info(plain(cannot))
-    _say_compared(visit, step, traces, alike, bool(own))
+    _say_compared(visit, step, traces, alike, own)
 
 
 def _say_compared(visit: Visit, step: Step, traces: Mapping[str, tuple[Trace, Trace]], alike: Alike, own: bool) -> None:
@@ -159,7 +159,7 @@ def _compare(
     visit: Visit, step: Step, traces: Mapping[str, tuple[Trace, Trace]], alike: Alike, masked_first: bool
 ) -> None:
     """Draw the changes under the model's own mask and, with the answer, under the other one, in the same colours."""
-    heads = {name: [t.head(visit.layer, visit.head, part=visit.part) for t in pair] for name, pair in traces.items()}
+    heads = {name: [visit.head_of(trace) for trace in pair] for name, pair in traces.items()}
     rows, columns = _last(alike.n_shared, MOST_COMPARED), slice(0, alike.n_shared)
     weights = {name: [head.tile(rows, columns).weights for head in pair] for name, pair in heads.items()}
     signs = [_signs(*pair) for pair in weights.values()]

@@ -278,7 +278,7 @@ def _two_maps(visit: Visit, step: Step, shuffled: Shuffled) -> None:
 
 def _map(visit: Visit, trace: Trace, title: str) -> None:
     part = slice(0, min(len(trace.tokens), MOST_TOKENS))
-    drawn = of_head(trace.head(visit.layer, visit.head, part=visit.part).tile(part, part))
+    drawn = of_head(visit.head_of(trace).tile(part, part))
     name, about = f"{visit.name} {title}", of_text(visit, trace)
     look = {"title": f"{visit.name}, {title}", "theme": visit.theme, "height": 480}
     charts.draw_map(drawn, f"lesson-map-{title}", name, about=about, **look)

@@ -269,8 +269,7 @@ def _real(visit: Visit, step: Step) -> None:
     _sharpness(visit, found, OWN_NAMES, "real")
     counted, said = st.columns(2, gap="medium")
     counted.markdown(_table(found, OWN_NAMES))
-    scores = visit.rest.scores(visit.layer, visit.head, part=visit.part)
-    spread = float(np.median(row_spread(scores)))
+    spread = float(np.median(row_spread(visit.head_before.scores)))
     said.caption(step.say("real", spread=spread, at_rest=_at_rest(visit, found.unscaled)))
     said.markdown(step.say("wrong_temperature", factor=found.factor))
 
@@ -280,16 +279,14 @@ def _own_scaling(visit: Visit) -> Scaling | str:
     reason = visit.info.cannot.get("scores") or visit.info.cannot.get("scaled")
     if reason:
         return reason
-    where = (visit.layer, visit.head)
-    key = ("head scaling", visit.choice, visit.text, visit.part, where)
+    key = ("head scaling", visit.choice, visit.text, visit.part, visit.layer, visit.head)
     try:
-        return cache.results().get(key, lambda: head_scaling(visit.rest.head(*where, part=visit.part)))
+        return cache.results().get(key, lambda: head_scaling(visit.head_before))
     except ValueError as error:
         return f"Not here: {error}."
 
 
 def _at_rest(visit: Visit, rows: Rows) -> float:
     """Return the share of rows that have more than 0.99 on the first token or a special one without the factor."""
-    _, keys = visit.rest.tokens_of(visit.part)
-    resting = np.array([token.index == 0 or token.special for token in keys])  # (keys,)
+    resting = np.array([token.index == 0 or token.special for token in visit.head_before.tokens[1]])  # (keys,)
     return saturated_share(rows.maxima, resting[rows.strongest]).at_rest

@@ -182,11 +182,11 @@ def _raw_row(visit: Visit, numbers: Numbers) -> tuple[NDArray[np.float64], list[
         allowed, scores, where = numbers.allowed[query], products[query], f"row {query}"
     else:
         best = _largest(visit)
-        q, k, _ = visit.rest.qkv(best.layer, best.head, part=visit.part)
         of = visit.rest.head(best.layer, best.head, part=visit.part)
+        q, k, _ = of.qkv
         allowed = of.tile(slice(best.query, best.query + 1)).allowed[0]
         scores = q[best.query] @ k.T
-        where = f"the row of {numbers.query_labels[best.query]} in L{best.layer} H{best.head}"
+        where = f"the row of {numbers.query_labels[best.query]} in {of.name}"
     names = [label for label, seen in zip(labels, allowed, strict=True) if seen]
     return np.asarray(scores[allowed], np.float64), names, where
 

@@ -48,15 +48,19 @@ class Visit:
         """The selected head's name, such as "L13 H8"."""
         return f"L{self.layer} H{self.head}"
 
+    def head_of(self, trace: Trace) -> Head:
+        """Return the selected head of a trace, such as that of another text."""
+        return trace.head(self.layer, self.head, part=self.part)
+
     @property
     def head_before(self) -> Head:
         """The selected head without the switches."""
-        return self.rest.head(self.layer, self.head, part=self.part)
+        return self.head_of(self.rest)
 
     @property
     def head_after(self) -> Head:
         """The selected head under the switches."""
-        return self.after.head(self.layer, self.head, part=self.part, switches=self.picture)
+        return self.head_of(self.after).under(self.picture)
 
     def head_in(self, view: str) -> Head:
         """Return the selected head as a view shows it: without the switches in "before", else with them."""
@@ -75,9 +79,7 @@ class Visit:
     @property
     def scale(self) -> float | None:
         """The model's own factor in the selected layer, None if only its finished maps are known."""
-        if "scores" in self.info.cannot:
-            return None
-        return self.rest.scale(self.layer, part=self.part)
+        return None if "scores" in self.info.cannot else self.head_before.scale
 
     @property
     def picture(self) -> Switches | None:

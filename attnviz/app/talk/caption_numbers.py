@@ -57,7 +57,7 @@ def numbers(stage: Stage) -> dict[str, Any]:
     """Return what captions may name."""
     scene, rest = stage.scene, stage.rest
     found: dict[str, Any] = {}
-    weights = rest.weights(scene.layer, scene.head)
+    weights = stage.head_before.weights
     if len(weights) > 2:
         found["first"] = float(np.mean(first_token_weight(weights)[1:]))
         found["previous"] = float(np.nanmean(previous_token_score(weights)[2:]))
@@ -88,18 +88,15 @@ def word_ids(stage: Stage) -> tuple[int, int]:
 
 
 def _of_cell(stage: Stage, cell: tuple[int, int]) -> dict[str, Any]:
-    scene, (query, key) = stage.scene, cell
-    found = {
-        "weight": float(stage.rest.weights(scene.layer, scene.head)[query, key]),
-        "weight_after": float(stage.after.weights(scene.layer, scene.head, switches=stage.picture)[query, key]),
-    }
+    (query, key), head = cell, stage.head_before
+    found = {"weight": head.cell(*cell), "weight_after": stage.head_after.cell(*cell)}
     if "scores" in stage.rest.model.cannot:
         return found
-    q, k, _ = stage.rest.qkv(scene.layer, scene.head)
+    q, k, _ = head.qkv
     products = q[query].astype(np.float64) * k[key]
     return found | {
         "product": float(products.sum()),
-        "score": float(stage.rest.scores(scene.layer, scene.head)[query, key]),
+        "score": float(head.scores[query, key]),
         "few": len(fewest_products(products)),
         "width": len(products),
     }
@@ -133,10 +130,8 @@ def _stripe(stage: Stage) -> dict[str, float]:
     Nothing for a text that repeats no token.
     """
     ids = [token.id for token in stage.rest.tokens]
-    scene = stage.scene
-    before = stage.rest.weights(scene.layer, scene.head)
-    after = stage.after.weights(scene.layer, scene.head, switches=stage.picture)
-    scores = [np.asarray(induction_score(weights, ids)) for weights in (before, after)]
+    heads = (stage.head_before, stage.head_after)
+    scores = [np.asarray(induction_score(head.weights, ids)) for head in heads]
     if not np.isfinite(scores[0]).any():
         return {}
     return {name: float(np.nanmean(score)) for name, score in zip(("stripe", "stripe_after"), scores, strict=True)}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from attnviz.app.explore.compare.sides import HEIGHT, Side, Tile, isolated, numbered
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
-from attnviz.app.show.charts import draw, map_table
+from attnviz.app.show.charts import TokenMap, draw, map_table
 from attnviz.app.show.heads_map import signed
 from attnviz.core.compare.side_by_side import (
     Difference,
@@ -24,7 +24,6 @@ from attnviz.core.compare.side_by_side import (
 )
 from attnviz.core.text.words import word_of_tokens, word_spans
 from attnviz.core.trace.records import Token
-from attnviz.figures import head_map
 
 MOST_NAMED = 4  # tokens without a partner that are named
 LITTLE = 0.005  # a share of weight that isn't worth a sentence
@@ -75,15 +74,9 @@ def subtract(a: Tile, b: Tile) -> Compared:
 def draw_difference(visit: Visit, compared: Compared, a: Side, b: Side) -> None:
     """Draw the map of B minus A."""
     found, queries, keys = compared.found, compared.queries, compared.keys
-    figure = head_map(
-        found.values,
-        [token.label for token in queries],
-        [token.label for token in keys],
-        allowed=found.seen | found.unpaired,
+    figure = TokenMap(found.values, found.seen | found.unpaired, queries, keys).figure(
         kind="difference",
         unpaired=found.unpaired if found.unpaired.any() else None,
-        query_start=queries[0].index,
-        key_start=keys[0].index,
         title=f"B − A, {compared.unit} by {compared.unit}",
         theme=visit.theme,
         height=HEIGHT,

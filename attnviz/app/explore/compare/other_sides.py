@@ -72,7 +72,7 @@ def _two_texts(visit: Visit, text: str) -> tuple[Side, Side]:
     switches = replace(visit.switches, forbid=frozenset())
     trace = _read(visit.choice, text, switches if visit.in_pass else Switches())
     one, other = _excerpts(visit.text, text)
-    head = trace.head(visit.layer, visit.head, part=visit.part, switches=None if visit.in_pass else switches)
+    head = visit.head_of(trace).under(None if visit.in_pass else switches)
     notes = (*_cut_note(trace), *([DROPPED] if visit.switches.forbid else []))
     return Side("A", one, visit.head_after), Side("B", other, head, notes)
 
@@ -156,7 +156,7 @@ def forget_head() -> None:
 def _offers(visit: Visit) -> list[Offer]:
     """Return (name, what the picture shows, what the sidebar is set to) of the switches that can act."""
     cannot = visit.info.cannot
-    causal = visit.rest.causal(visit.layer, part=visit.part)
+    causal = visit.head_before.causal
     mask = ("no mask", "off") if causal else ("mask on", "on")
     offers: list[tuple[str, Switches, dict[str, object], set[str]]] = [
         ("no 1/√d", Switches(scaled=False), {"temperature": "off"}, {"scaled", "temperature", "scores"}),
