@@ -1,7 +1,6 @@
 """Part 3, FlashAttention step by step, on q, k and v of the visitor's own head and text."""
 
 from collections.abc import Hashable
-from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -193,7 +192,7 @@ def _grid(visit: Visit, part: Step, film: Film, now: tuple[int, int]) -> None:
     look: LookOptions = {"title": "The blocks of this head", "theme": visit.theme, "height": 440}
     figure = flash_grid(skipped, now, query_names=rows, key_names=columns, **look)
     table = {"queries": rows, "left out blocks": skipped.sum(axis=1)}
-    charts.draw(figure, "flash-grid", f"blocks {visit.name}", partial(dict, table), about=at_rest(visit))
+    charts.draw(figure, "flash-grid", f"blocks {visit.name}", table, about=at_rest(visit))
     st.caption(part.say("legend"))
 
 
@@ -257,7 +256,7 @@ def _output(visit: Visit, part: Step, film: Film, steps: list[FlashStep], j: int
         height=250 + 22 * len(rows),
     )
     table = {"row": [*labels, part.say("trace_row")], **{f"{c}": rows[:, c] for c in range(rows.shape[1])}}
-    charts.draw(figure, "flash-output", f"output so far {visit.name}", partial(dict, table), about=at_rest(visit))
+    charts.draw(figure, "flash-output", f"output so far {visit.name}", table, about=at_rest(visit))
 
 
 def _memory(part: Step, film: Film) -> None:

@@ -1,7 +1,5 @@
 """Part 1, what grows how: multiply-adds of projections, attention and MLP over the length of the text."""
 
-from functools import partial
-
 import numpy as np
 import streamlit as st
 
@@ -97,7 +95,7 @@ def _curves(part: Step, shape: Shape, meeting: float) -> None:
         height=520,
     )
     table = {"tokens": s.astype(int), **rows}
-    charts.draw(figure, "cost-curves", f"cost {name}", partial(dict, table), about=OF_NOTHING)
+    charts.draw(figure, "cost-curves", f"cost {name}", table, about=OF_NOTHING)
 
 
 def _marks(part: Step, shape: Shape, log: bool) -> list[Mark]:

@@ -102,7 +102,7 @@ def _chart(results: Sequence[Measurement], measure: Quantity, title: str) -> Non
     )
     ways, tokens = [WAYS[m.way] for m in results], [m.tokens for m in results]
     table = {"way": ways, "tokens": tokens, unit: [getattr(m, measure) for m in results]}
-    charts.draw(figure, f"timing-{unit}", f"attention {unit}", partial(dict, table), about=OF_NOTHING)
+    charts.draw(figure, f"timing-{unit}", f"attention {unit}", table, about=OF_NOTHING)
 
 
 def _noise(results: Sequence[Measurement], measure: Quantity) -> list[str]:

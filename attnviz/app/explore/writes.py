@@ -176,7 +176,7 @@ def _bars(
         theme=visit.theme,
     )
     table: Columns = {"next word": labels, "added": added}
-    draw(figure, f"writes-{side}", f"{side} {visit.name}", lambda: table, about=of_text(visit, trace))
+    draw(figure, f"writes-{side}", f"{side} {visit.name}", table, about=of_text(visit, trace))
 
 
 def _say_parts(trace: Maps, found: Reading) -> None:

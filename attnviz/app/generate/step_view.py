@@ -106,7 +106,7 @@ def _rivals(visit: Visit, step: Step) -> None:
     figure = next_token_bars(rivals, title="The rivals", theme=visit.theme)
     names = ("token", "probability")
     table = dict(zip(names, zip(*rivals, strict=True), strict=True))
-    draw(figure, "rivals", f"rivals {visit.info.name}", lambda: table, about=_facts(visit))
+    draw(figure, "rivals", f"rivals {visit.info.name}", table, about=_facts(visit))
 
 
 def _facts(visit: Visit) -> Facts:

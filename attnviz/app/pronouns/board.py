@@ -106,7 +106,7 @@ def _dots(visit: Visit, board: Board, key: str, of: str, rows: Sequence[Rated], 
     names = (of, "right", "low", "high")
     table = dict(zip(names, zip(*rows, strict=True), strict=True))
     figure = rate_dots(rows, theme=visit.theme, **look)
-    draw(figure, key, f"{key} {board.model} {board.lang}", partial(dict, table), about=of_model(visit))
+    draw(figure, key, f"{key} {board.model} {board.lang}", table, about=of_model(visit))
 
 
 def _chosen_table(board: Board) -> None:
@@ -214,7 +214,7 @@ def _measure(visit: Visit, items: tuple[Item, ...], key: Hashable = None) -> Non
         job.watch("measuring", keep=partial(_keep, visit.info.revision, key), key="stop-measuring")
         return
     st.write(f"{visit.info.title} hasn't been measured on these {len(items):,} sentences yet.")
-    work = partial(_scan, cache.get_engine(visit.choice, lambda sentence: None), items)
+    work = partial(_scan, cache.get_engine(visit.choice), items)
     begin = {"on_click": job.start, "args": ("measuring", wanted, work)}
     st.button("Measure all heads", key="measure-heads", type="primary", **begin)
 

@@ -131,7 +131,7 @@ def _words(question: Question) -> tuple[str, str]:
 
 
 def _duel(visit: Visit, question: Question, model: Model, words: tuple[str, str]) -> Duel:
-    engine = cache.get_engine(visit.choice, lambda sentence: None)
+    engine = cache.get_engine(visit.choice)
     found = [next_word_token(engine.tokenizer, word, after=visit.text) for word in words]
     pair = (found[0][0], found[1][0])
     if pair[0] == pair[1]:
@@ -166,7 +166,7 @@ def _means(visit: Visit, duel: Duel, instead: str) -> NDArray[np.float32] | None
     """Return what stands in for a head's output: None for nothing, or every head's mean over the reference texts."""
     if instead == "zero":
         return None
-    engine = cache.get_engine(visit.choice, lambda sentence: None)
+    engine = cache.get_engine(visit.choice)
     texts = [[token.id for token in tokenize(engine.tokenizer, item.text)] for item in battery_texts()]
     return cache.results().get(("means", *duel.key[1:3]), lambda: reference_means(duel.model, texts))
 
@@ -244,7 +244,7 @@ def _effects(visit: Visit, duel: Duel, instead: str, layer: NDArray[np.float64])
         )
         heads = [f"H{head}" for head in range(len(layer))]
         table, about = {"head": heads, "change": layer}, of_text(visit, duel.trace)
-        draw(figure, "layer-effects", f"effects layer {visit.layer}", partial(dict, table), about=about)
+        draw(figure, "layer-effects", f"effects layer {visit.layer}", table, about=about)
         work = partial(_all_effects, duel, _means(visit, duel, instead))
         begin = {"args": ("switching", wanted, work), "kwargs": {"alone": job.ALONE_SECONDS}}
         st.button("Switch off every head, one after another", key="switch-off-all", on_click=job.start, **begin)

@@ -1,7 +1,5 @@
 """Two sentences that differ in a word, side by side, and what the difference does to a head's look."""
 
-from functools import partial
-
 import numpy as np
 import streamlit as st
 
@@ -130,4 +128,4 @@ def _difference(visit: Visit, question: Question, other: Question) -> None:
     first = [float(one[word]) for word in words]
     table = {"word": names, "first sentence": first, "other sentence": [float(two[there[word]]) for word in words]}
     about = dict(of_text(visit, question.trace)) | {"other_text": other.trace.text}
-    draw(figure, "pair-difference", f"pair {visit.name} {visit.info.name}", partial(dict, table), about=about)
+    draw(figure, "pair-difference", f"pair {visit.name} {visit.info.name}", table, about=about)

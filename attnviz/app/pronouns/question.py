@@ -151,7 +151,7 @@ def own_lead(visit: Visit) -> str:
     """Return what suits the model: a line break, or nothing where its tokenizer puts a token of its own in front."""
     from attnviz.models.scan.sentences import lead_text
 
-    engine = cache.get_engine(visit.choice, lambda sentence: None)
+    engine = cache.get_engine(visit.choice)
     return cache.results().get(("lead", visit.choice), lambda: lead_text(engine))
 
 

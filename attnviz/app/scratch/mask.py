@@ -91,7 +91,7 @@ def _random_maps(visit: Visit, found: TokenChange, name: str, signs: Sequence[st
     look: LookOptions = {"title": f"Weights of head 0, {name}", "theme": visit.theme, "height": 430}
     figure = head_map(weights, tokens, tokens, allowed=weights > 0, **look)
     table = {"query": tokens, **{f"key {key}": weights[:, key].round(6) for key in range(len(tokens))}}
-    charts.draw(figure, f"mask-weights-{name.split()[0]}", f"weights {name}", partial(dict, table), about=OF_NOTHING)
+    charts.draw(figure, f"mask-weights-{name.split()[0]}", f"weights {name}", table, about=OF_NOTHING)
     figure = component_map(
         (found.output_after - found.output)[:, :MOST_COMPONENTS],
         [f"{token} {sign}" for token, sign in zip(tokens, signs, strict=True)],
@@ -102,7 +102,7 @@ def _random_maps(visit: Visit, found: TokenChange, name: str, signs: Sequence[st
     )
     table = {"token": tokens, "largest change": row_changes(found.output, found.output_after), "row": signs}
     title = f"change of the output {name}"
-    charts.draw(figure, f"mask-change-{name.split()[0]}", title, partial(dict, table), about=OF_NOTHING)
+    charts.draw(figure, f"mask-change-{name.split()[0]}", title, table, about=OF_NOTHING)
 
 
 def _swap_box() -> None:
@@ -248,7 +248,7 @@ def _difference(
     )
     table = {"query": queries, "largest change": row_changes(before, after), "row": signs}
     title = f"change {visit.name} {name}"
-    charts.draw(figure, f"mask-real-{name.split()[0]}", title, partial(dict, table), about=at_rest(visit))
+    charts.draw(figure, f"mask-real-{name.split()[0]}", title, table, about=at_rest(visit))
 
 
 def _stand_ins(step: Step) -> None:

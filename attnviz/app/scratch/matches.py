@@ -14,6 +14,7 @@ from attnviz.app.scratch.weighted_sum import cell_vote, next_word
 from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
 from attnviz.app.shell.markdown import plain, table
+from attnviz.app.shell.passing import passing
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
 from attnviz.app.show.lesson import Step, folded, guess, in_powers, minus
@@ -98,7 +99,7 @@ def _map(visit: Visit, numbers: Numbers, apart: NDArray[np.floating]) -> None:
     queries, keys = numbers.queries[numbers.shown], numbers.keys[numbers.shown]
     columns = {token.label + f" ({token.index})": [_tiny(x) for x in apart[:, i]] for i, token in enumerate(keys)}
     columns = {"query": [token.label for token in queries], **columns}
-    charts.draw(figure, "lesson-apart", name, lambda: columns, about=numbers.about)
+    charts.draw(figure, "lesson-apart", name, columns, about=numbers.about)
 
 
 def _whole_model(visit: Visit, step: Step) -> None:
@@ -126,11 +127,8 @@ def _whole_model(visit: Visit, step: Step) -> None:
 
 
 def _read(visit: Visit, choice: ModelChoice) -> Trace:
-    place = st.empty()
-    try:
+    with passing() as place:
         return cache.get_trace(choice, visit.text, Switches(), say=lambda sentence: place.info(plain(sentence)))
-    finally:
-        place.empty()
 
 
 def _end(visit: Visit, step: Step, numbers: Numbers) -> None:
@@ -141,7 +139,7 @@ def _end(visit: Visit, step: Step, numbers: Numbers) -> None:
     if flow is None or flow.model.head is None:
         trail(numbers, "value", value=size, n=4)
         return
-    words, chances = next_word(visit, numbers, flow)
+    words, chances = next_word(flow)
     vote = float(cell_vote(visit, numbers, flow, words)[0])
     ladder(numbers, size, visit.rest.label_of(int(words[0])), vote, float(chances[0]))
     trace = visit.rest

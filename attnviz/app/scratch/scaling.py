@@ -150,7 +150,7 @@ def _scores(
         table = {"from": (edges * factor)[:-1].round(4), "to": (edges * factor)[1:].round(4), "scores": counts}
         place = f"{key}-{'without' if second else 'with'}"
         with column:
-            charts.draw(figure, f"scores-{place}", f"scores {place}", partial(dict, table), about=_facts(visit, key))
+            charts.draw(figure, f"scores-{place}", f"scores {place}", table, about=_facts(visit, key))
 
 
 def _densities(d: int, factor: float) -> list[tuple[str, np.ndarray, np.ndarray]]:
@@ -242,7 +242,7 @@ def _curves(visit: Visit, step: Step) -> None:
         figure = share_curves(x, lines, title=title, height=400, x_name=x_name, marked=marked, theme=visit.theme)
         table = {x_name: x, **{line.name: np.asarray(line.shares).round(4) for line in lines}}
         with column:
-            charts.draw(figure, f"curves-{name}", name, partial(dict, table), about=OF_NOTHING)
+            charts.draw(figure, f"curves-{name}", name, table, about=OF_NOTHING)
     st.caption(step.say("curves"))
 
 

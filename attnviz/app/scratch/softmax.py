@@ -43,7 +43,7 @@ def draw(visit: Visit, step: Step) -> None:
         _row(visit, numbers, weights, heat)
     with right:
         once_shown(shown, step, HEIGHT, partial(_sums, visit, step, numbers, weights))
-    folded(step.say("answers_title"), "softmax-answers", partial(_answers, step, numbers, weights[numbers.row], heat))
+    folded(step.say("answers_title"), "softmax-answers", partial(_answers, step, weights[numbers.row], heat))
     folded(step.say("overflow_title"), "softmax-exponents", partial(_exponents, visit, step, numbers, heat))
 
 
@@ -84,10 +84,10 @@ def _row(visit: Visit, numbers: Numbers, weights: NDArray[np.floating], heat: fl
         "weight": numbers.weights[row][shown],
         f"temperature {heat:g}": weights[row][shown],
     }
-    charts.draw(figure, "softmax-row", f"row {numbers.name}", partial(dict, table), about=numbers.about)
+    charts.draw(figure, "softmax-row", f"row {numbers.name}", table, about=numbers.about)
 
 
-def _answers(step: Step, numbers: Numbers, weights: NDArray[np.floating], heat: float) -> None:
+def _answers(step: Step, weights: NDArray[np.floating], heat: float) -> None:
     """Say how strongly a row's weights answer to a small change of its scores."""
     gradient = float(jacobian_norm(weights[None])[0]) / heat  # a score is divided by it before the softmax
     st.markdown(step.say("row", gradient=gradient))
@@ -104,7 +104,7 @@ def _sums(visit: Visit, step: Step, numbers: Numbers, weights: NDArray[np.floati
     labels = numbers.key_labels[shown]
     figure = sum_bars(rows, columns, labels, start=shown.start, theme=visit.theme)
     table = {"token": labels, "its row": rows, "its column": columns}
-    charts.draw(figure, "softmax-sums", f"sums {numbers.name}", partial(dict, table), about=numbers.about)
+    charts.draw(figure, "softmax-sums", f"sums {numbers.name}", table, about=numbers.about)
     if float(rows.max()) < 0.999:
         st.caption(step.say("sinks", n=len(rows), total=float(columns.sum())))
 

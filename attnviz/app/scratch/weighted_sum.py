@@ -50,7 +50,7 @@ def draw(visit: Visit, step: Step) -> None:
         folded(step.say("word_title"), "weighted-sum-word", partial(_next_word, visit, step, numbers, flow, parts))
 
 
-def next_word(visit: Visit, numbers: Numbers, flow: Stream) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def next_word(flow: Stream) -> tuple[NDArray[np.int64], NDArray[np.floating]]:
     """Return the numbers of the likeliest tokens after the followed query, and their probabilities."""
     chances = softmax(flow.logits().astype(np.float64))
     words = np.argsort(-chances, kind="stable")[:N_WORDS]
@@ -101,7 +101,7 @@ def _shares(
     )
     columns = {"key": labels, "weight": weights[keys], "size of value": np.linalg.norm(numbers.v[keys], axis=1)}
     columns |= {"share": shares[keys]} if shown else {}
-    charts.draw(figure, "lesson-shares", f"shares {numbers.name}", partial(dict, columns), about=numbers.about)
+    charts.draw(figure, "lesson-shares", f"shares {numbers.name}", columns, about=numbers.about)
 
 
 def _stack(visit: Visit, numbers: Numbers, parts: NDArray[np.floating]) -> None:
@@ -162,7 +162,7 @@ def _sizes(visit: Visit, numbers: Numbers, sizes: dict[str, float]) -> None:
     vectors, values = list(sizes), list(sizes.values())
     figure = labelled_bars(values, vectors, highlighted=[2], value_name="size of the vector", **look)
     table = {"vector": vectors, "size": values}
-    charts.draw(figure, "lesson-sizes", f"sizes {numbers.name}", partial(dict, table), about=numbers.about)
+    charts.draw(figure, "lesson-sizes", f"sizes {numbers.name}", table, about=numbers.about)
 
 
 def _likeness(visit: Visit, numbers: Numbers, flow: Stream) -> float:
@@ -179,13 +179,13 @@ def _likeness(visit: Visit, numbers: Numbers, flow: Stream) -> float:
         height=330,
     )
     table = {"entering layer": np.arange(len(likeness)), "cosine": likeness}
-    charts.draw(figure, "lesson-likeness", f"likeness {numbers.name}", partial(dict, table), about=numbers.about)
+    charts.draw(figure, "lesson-likeness", f"likeness {numbers.name}", table, about=numbers.about)
     return float(likeness[visit.layer])
 
 
 def _next_word(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDArray[np.floating]) -> None:
     """Draw what the head adds by itself to the logits of the likeliest next words."""
-    words, chances = next_word(visit, numbers, flow)
+    words, chances = next_word(flow)
     labels = [visit.rest.label_of(int(word)) for word in words]
     votes = flow.votes(flow.write(visit.layer, visit.head, parts.sum(axis=0)), words)
     cell = cell_vote(visit, numbers, flow, words)
@@ -202,7 +202,7 @@ def _next_word(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: 
         theme=visit.theme,
     )
     columns = {"next word": labels, "probability": chances, "added by the head": votes, "by the followed cell": cell}
-    charts.draw(figure, "lesson-votes", f"votes {numbers.name}", partial(dict, columns), about=numbers.about)
+    charts.draw(figure, "lesson-votes", f"votes {numbers.name}", columns, about=numbers.about)
     st.caption(step.say("direct"))
 
 

@@ -50,7 +50,7 @@ def results() -> Shelf[Any]:
     return Shelf(200)
 
 
-def get_engine(choice: ModelChoice, say: Callable[[str], None]) -> Any:
+def get_engine(choice: ModelChoice, say: Callable[[str], None] = lambda sentence: None) -> Any:
     """Return the engine of a choice, loading it if no visitor has yet.
 
     Raises:
@@ -105,7 +105,7 @@ def get_survey(
 
 def get_battery(choice: ModelChoice, part: str, on_text: Callable[[int, int], None] | None = None) -> BatteryScores:
     """Return how each head of a model scores on the reference texts: a pass a text, once a model."""
-    engine = get_engine(choice, lambda sentence: None)
+    engine = get_engine(choice)
 
     def passes() -> Iterator[tuple[str, Trace]]:
         texts = battery_texts()

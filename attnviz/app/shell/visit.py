@@ -9,6 +9,7 @@ from attnviz.app.shell import address as state
 from attnviz.app.shell import cache
 from attnviz.app.shell.address import run_again
 from attnviz.app.shell.cache import ModelChoice
+from attnviz.app.shell.passing import passing
 from attnviz.core.trace.head import Head
 from attnviz.core.trace.records import ModelInfo
 from attnviz.core.trace.switches import Forbidden, Switches
@@ -205,19 +206,13 @@ def _run(choice: ModelChoice, info: ModelInfo, text: str, switches: Switches) ->
     known = cache.traces().peek((choice, text, switches))
     if known is not None:
         return known
-    place = st.empty()  # only now: it moves everything below it, which takes the keyboard's focus away
+    with passing() as place:  # only now: it moves everything below it, which takes the keyboard's focus away
 
-    def show(done: int, layers: int) -> None:
-        place.progress(done / layers, f"Reading the text with {info.title}: layer {done} of {layers}")
+        def show(done: int, layers: int) -> None:
+            place.progress(done / layers, f"Reading the text with {info.title}: layer {done} of {layers}")
 
-    def say(sentence: str) -> None:
-        place.info(sentence)
-
-    long_text = len(text) > 2000
-    try:
-        return cache.get_trace(choice, text, switches, on_layer=show if long_text else None, say=say)
-    finally:
-        place.empty()
+        long_text = len(text) > 2000
+        return cache.get_trace(choice, text, switches, on_layer=show if long_text else None, say=place.info)
 
 
 def fit_selection(info: ModelInfo) -> None:

@@ -1,6 +1,6 @@
 """A chart on a page: the figure, how to read it, and its numbers and files when asked for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ def draw(
     figure: Any,
     key: str,
     filename: str,
-    table: Callable[[], Columns],
+    table: Mapping[str, Any] | Callable[[], Columns],
     *,
     about: Facts,
     head: HeadFiles | None = None,
@@ -35,7 +35,7 @@ def draw(
         figure: with "alt" and "how_to_read" in `layout.meta`, as attnviz.figures makes them.
         key: unique on the page.
         filename: of pictures saved from the browser, without ending.
-        table: makes the columns of the table; called only when the visitor opens it.
+        table: its columns, or what makes them, called only when the visitor opens it.
         about: what is true of the numbers, for the files, as attnviz.app.show.facts makes it.
         head: the head whose weights the figure shows, as attnviz.app.show.files.head_of makes it: its files hold
             scores and mask too, and a script.
@@ -53,7 +53,7 @@ def draw(
     if box.open:
         with box:
             st.caption(plain(figure.layout.meta["how_to_read"]))
-            columns = dict(table())
+            columns = dict(table() if callable(table) else table)
             st.dataframe(columns, hide_index=True, height=300, key=f"{key}-numbers")
             files_row(figure, key, filename, columns, about=about, head=head)
 

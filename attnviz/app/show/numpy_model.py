@@ -6,6 +6,7 @@ import streamlit as st
 
 from attnviz.app.shell import cache
 from attnviz.app.shell.markdown import plain
+from attnviz.app.shell.passing import passing
 from attnviz.app.shell.visit import Visit
 from attnviz.models.scratch.decoder import Model
 
@@ -18,12 +19,9 @@ def load_numpy(visit: Visit) -> Model:
     Raises:
         ValueError: it can't be run that way; the text says why.
     """
-    place = st.empty()
     choice = replace(visit.choice, engine="numpy", dtype="float32")
-    try:
+    with passing() as place:
         return cache.get_engine(choice, lambda sentence: place.info(plain(sentence))).model
-    finally:
-        place.empty()
 
 
 def numpy_model(visit: Visit) -> Model | None:

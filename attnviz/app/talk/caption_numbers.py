@@ -71,7 +71,7 @@ def numbers(stage: Stage) -> dict[str, Any]:
     if scene.picture in STRIPED:
         found |= _stripe(stage)
     if scene.picture == "saturation":
-        report = saturation_report(rest, "all", None, None, part=rest.parts[0])
+        report = saturation_report(rest)
         found["saturated"] = _percent(report.before.saturated().share)
         found["saturated_after"] = _percent(report.after.saturated().share)
     return found
@@ -81,7 +81,7 @@ def word_ids(stage: Stage) -> tuple[int, int]:
     """Return the first token of the scene's word and of its rival."""
     from attnviz.models.scratch.effects import next_word_token
 
-    engine = cache.get_engine(stage.choice, lambda sentence: None)
+    engine = cache.get_engine(stage.choice)
     words = (stage.scene.word, stage.scene.rival)
     one, other = (next_word_token(engine.tokenizer, word, after=stage.scene.text)[0] for word in words)
     return one, other

@@ -25,7 +25,6 @@ from attnviz.figures import (
 from attnviz.figures.shown_map import shown_figure
 
 HALF = (WIDTH - GAP) // 2
-MOST_NAMED = 3  # heads
 NARROWEST = 360  # px: with less, no bars stand beside a map
 N_GUESSES = 5
 N_COMPARED = 3  # before and after side by side: more bars would be lower than their numbers
@@ -159,7 +158,7 @@ def _seen(candidates: list[tuple[str, float]]) -> list[tuple[str, float]]:
 
 
 def _saturation(stage: Stage) -> Slide:
-    report = saturation_report(stage.rest, "all", None, None, part=stage.rest.parts[0])
+    report = saturation_report(stage.rest)
     a, b = histogram(report.before.maxima), histogram(report.after.maxima)
     figure = saturation_histogram(
         a.counts,

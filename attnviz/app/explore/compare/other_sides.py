@@ -8,6 +8,7 @@ from attnviz.app.explore.compare.sides import TITLE, Side, short_names
 from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
 from attnviz.app.shell.markdown import plain
+from attnviz.app.shell.passing import passing
 from attnviz.app.shell.visit import Visit, ask_whole_page
 from attnviz.core.trace.head import Head
 from attnviz.core.trace.switches import Switches
@@ -223,21 +224,17 @@ def _read(choice: ModelChoice, text: str, switches: Switches) -> Trace:
     known = cache.traces().peek((choice, text, switches))
     if known is not None:
         return known
-    place = st.empty()
-    try:
-        with place.status(plain(f"Loading {choice.name}")) as status:
+    with passing() as place, place.status(plain(f"Loading {choice.name}")) as status:
 
-            def say(sentence: str) -> None:
-                status.update(label=plain(sentence))
+        def say(sentence: str) -> None:
+            status.update(label=plain(sentence))
 
-            def show(done: int, of: int) -> None:
-                say(f"Reading B's text with {info.title}: layer {done} of {of}")
+        def show(done: int, of: int) -> None:
+            say(f"Reading B's text with {info.title}: layer {done} of {of}")
 
-            info = cache.get_engine(choice, say).info
-            say(f"Reading B's text with {info.title}")
-            return cache.get_trace(choice, text, switches, on_layer=show if len(text) > 2000 else None, say=say)
-    finally:
-        place.empty()
+        info = cache.get_engine(choice, say).info
+        say(f"Reading B's text with {info.title}")
+        return cache.get_trace(choice, text, switches, on_layer=show if len(text) > 2000 else None, say=say)
 
 
 def _by_model(head: Head, letter: str) -> Side:

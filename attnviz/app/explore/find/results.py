@@ -10,6 +10,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from attnviz.app.explore.map_choice import map_choice
+from attnviz.app.shell.passing import passing
 from attnviz.app.shell.visit import Visit, choose_head
 from attnviz.app.show.charts import draw, heads_table
 from attnviz.app.show.facts import Facts, of_view
@@ -61,11 +62,8 @@ def shown_key(visit: Visit) -> tuple[Hashable, ...]:
 
 def with_progress(sentence: str, work: Callable[[OnStep], Any]) -> Any:
     """Do some work that tells how far it is, with a bar that says so, and return what it returns."""
-    bar = st.empty()
-    try:
+    with passing() as bar:
         return work(lambda done, of: bar.progress(done / of, f"{sentence} {done} of {of}"))
-    finally:
-        bar.empty()
 
 
 def shown_facts(visit: Visit) -> Facts:
