@@ -101,7 +101,8 @@ def _block_box(visit: Visit) -> int:
         key="cost_block",
         persist_state="session",
         width=150,
-        on_change=_start,
+        on_change=_go,
+        args=(None,),
         help="Queries, and keys, in a block. On a graphics card it is what fits the fast memory, often 64 or 128.",
     )
     return chosen.cost_block
@@ -133,11 +134,7 @@ def _follow(block: int, columns: int) -> None:
     chosen.cost_at = chosen.query // block * columns
 
 
-def _start() -> None:
-    st.session_state.cost_at = None
-
-
-def _go(step: int) -> None:
+def _go(step: int | None) -> None:
     st.session_state.cost_at = step
 
 

@@ -1,8 +1,6 @@
 """One step: the text so far, the new token with its rivals, the new row of the map, and what the cache keeps."""
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -151,7 +149,7 @@ def _cache(visit: Visit, steps: Sequence[Step]) -> None:
                 title=f"{'Keys' if name == 'K' else 'Values'} of layer {visit.layer}",
                 theme=visit.theme,
             )
-            table = partial(_table, bands, labels, sizes)
+            table = {"token": labels, **{band: row.round(4) for band, row in zip(bands, sizes, strict=True)}}
             draw(figure, f"cache-{name}", f"cache {name} layer {visit.layer}", table, about=_facts(visit))
     if n_old:
         st.caption(_old_part(steps, n_old))
@@ -165,7 +163,3 @@ def _old_part(steps: Sequence[Step], n_old: int) -> str:
             same = same and np.array_equal(old, new[:, :n_old])
             gap = max(gap, float(np.abs(old - new[:, :n_old]).max()))
     return say("steps", "same", n_old=n_old) if same else say("steps", "near", n_old=n_old, gap=f"{gap:.1e}")
-
-
-def _table(bands: Sequence[str], labels: Sequence[str], sizes: np.ndarray) -> dict[str, Any]:
-    return {"token": list(labels), **{band: row.round(4) for band, row in zip(bands, sizes, strict=True)}}

@@ -20,6 +20,7 @@ from attnviz.core.pronouns.items import SHIPPED, Item, parse_items, read_items
 from attnviz.core.pronouns.scoreboard import Board, csv_text
 from attnviz.figures import rate_dots
 from attnviz.figures.rates import Rated
+from attnviz.models.engine import Engine
 from attnviz.models.scan.boards import scan_boards
 
 LANGUAGES = {"en": "English", "de": "German", "sv": "Swedish", "own": "a file of yours"}
@@ -219,7 +220,7 @@ def _measure(visit: Visit, items: tuple[Item, ...], key: Hashable = None) -> Non
     st.button("Measure all heads", key="measure-heads", type="primary", **begin)
 
 
-def _scan(engine: Any, items: tuple[Item, ...], say: job.Say) -> tuple[Board, ...]:
+def _scan(engine: Engine, items: tuple[Item, ...], say: job.Say) -> tuple[Board, ...]:
     def show(what: str, done: int, total: int) -> None:
         say(done, total, f"{what}: {done:,} of {total:,} sentences")
 

@@ -65,7 +65,7 @@ def draw(visit: Visit, step: Step) -> None:
         _guess_of_shuffled(visit, step)
     if theta is not None:
         _curves(visit, step, numbers, best if looks_back else None, theta)
-        folded(step.say("turns_title"), "position-turns", partial(_turns, step, theta))
+        folded(step.say("turns_title"), "position-turns", lambda: st.markdown(step.say("turns", theta=theta)))
     elif model is not None:
         st.markdown(step.say("learned"))
     folded(step.say("shuffle_title"), "position-shuffle", partial(_shuffle_part, visit, step, told=asked))
@@ -96,10 +96,6 @@ def _curves(visit: Visit, step: Step, numbers: Numbers, best: tuple[int, int] | 
             st.button(f"Take {other.name}", key="take-previous", on_click=_take, args=(*best, numbers.cell))
         else:
             awaited(step.say("awaited"), HEIGHT)
-
-
-def _turns(step: Step, theta: float) -> None:
-    st.markdown(step.say("turns", theta=theta))
 
 
 def _of_head(visit: Visit, numbers: Numbers, layer: int, head: int) -> Numbers:

@@ -16,6 +16,7 @@ from attnviz.core.heads.at_a_glance import Survey, survey
 from attnviz.core.heads.battery import BatteryScores, battery_texts, score_battery
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
+from attnviz.models.engine import Engine
 
 MODELS_IN_MEMORY = int(os.environ.get("ATTNVIZ_MODELS", "3"))
 TRACE_BYTES = float(os.environ.get("ATTNVIZ_TRACE_MB", "2000")) * 1e6
@@ -33,7 +34,7 @@ class ModelChoice:
 
 
 @st.cache_resource(show_spinner=False)
-def engines() -> Shelf[Any]:
+def engines() -> Shelf[Engine]:
     """Return the shelf of loaded models, shared by all visitors."""
     return Shelf(MODELS_IN_MEMORY)
 
@@ -50,7 +51,7 @@ def results() -> Shelf[Any]:
     return Shelf(200)
 
 
-def get_engine(choice: ModelChoice, say: Callable[[str], None] = lambda sentence: None) -> Any:
+def get_engine(choice: ModelChoice, say: Callable[[str], None] = lambda sentence: None) -> Engine:
     """Return the engine of a choice, loading it if no visitor has yet.
 
     Raises:

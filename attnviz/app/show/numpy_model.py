@@ -1,6 +1,7 @@
 """The visitor's model in NumPy, for what a trace doesn't hold: its weights and its residual stream."""
 
 from dataclasses import replace
+from typing import cast
 
 import streamlit as st
 
@@ -9,6 +10,7 @@ from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.passing import passing
 from attnviz.app.shell.visit import Visit
 from attnviz.models.scratch.decoder import Model
+from attnviz.models.scratch.numpy_engine import NumpyEngine
 
 MOST_TOKENS = 512  # for which the stream is computed while the visitor waits
 
@@ -21,7 +23,7 @@ def load_numpy(visit: Visit) -> Model:
     """
     choice = replace(visit.choice, engine="numpy", dtype="float32")
     with passing() as place:
-        return cache.get_engine(choice, lambda sentence: place.info(plain(sentence))).model
+        return cast(NumpyEngine, cache.get_engine(choice, lambda sentence: place.info(plain(sentence)))).model
 
 
 def numpy_model(visit: Visit) -> Model | None:
