@@ -13,11 +13,10 @@ from attnviz.app.shell.controls import new_text, rest
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit, ask_whole_page, choose_head
 from attnviz.app.show.charts import draw
-from attnviz.app.show.facts import of_text
+from attnviz.app.show.facts import of_head
 from attnviz.app.show.heads_map import signed
 from attnviz.app.show.numpy_model import MOST_TOKENS, numpy_model
 from attnviz.core.attention.textbook import softmax
-from attnviz.core.export.table_files import Columns
 from attnviz.core.trace.head import Head
 from attnviz.core.trace.maps import Maps
 from attnviz.figures import labelled_bars
@@ -80,9 +79,9 @@ def writes(visit: Visit) -> None:
     st.markdown(plain(f"{_sentence(visit, found, trace)} {_strength(found)}"))
     columns = st.columns(2, gap="medium")
     with columns[0]:
-        _bars(visit, trace, "raised", found.raised, found.ups, found.likeliest)
+        _bars(visit, head, "raised", found.raised, found.ups, found.likeliest)
     with columns[1]:
-        _bars(visit, trace, "lowered", found.lowered, found.downs, found.likeliest)
+        _bars(visit, head, "lowered", found.lowered, found.downs, found.likeliest)
     _say_parts(trace, found)
     st.caption(plain(CAVEAT))
     _example(visit, query)
@@ -162,9 +161,9 @@ def _sentence(visit: Visit, found: Reading, trace: Maps) -> str:
 
 
 def _bars(
-    visit: Visit, trace: Maps, side: str, words: NDArray[np.int64], added: NDArray[np.float32], likeliest: int
+    visit: Visit, head: Head, side: str, words: NDArray[np.int64], added: NDArray[np.float32], likeliest: int
 ) -> None:
-    labels = [trace.label_of(int(word)) for word in words]
+    labels = [head.trace.label_of(int(word)) for word in words]
     figure = labelled_bars(
         added,
         labels,
@@ -175,8 +174,8 @@ def _bars(
         title=f"Most {side}",
         theme=visit.theme,
     )
-    table: Columns = {"next word": labels, "added": added}
-    draw(figure, f"writes-{side}", f"{side} {visit.name}", table, about=of_text(visit, trace))
+    table = {"next word": labels, "added": added}
+    draw(figure, f"writes-{side}", f"{side} {visit.name}", table, about=of_head(head.under(None)))
 
 
 def _say_parts(trace: Maps, found: Reading) -> None:

@@ -63,7 +63,7 @@ class Numbers:
     @property
     def about(self) -> Facts:
         """What is true of these numbers, for files."""
-        return OF_NOTHING if self.of is None else of_head(self.of.trace, self.name, self.of.part)
+        return OF_NOTHING if self.of is None else of_head(self.of)
 
     @property
     def query_labels(self) -> list[str]:

@@ -15,7 +15,6 @@ from attnviz.app.show import charts
 from attnviz.app.show.facts import OF_NOTHING
 from attnviz.app.show.lesson import Step, folded, guess
 from attnviz.core.attention.split_heads import Cost, attention_cost, divisors, random_heads
-from attnviz.core.export.table_files import Columns
 from attnviz.core.values.contributions import looks_elsewhere
 from attnviz.figures import component_bars, layer_overview
 from attnviz.figures.theme import number
@@ -60,7 +59,7 @@ def _random(visit: Visit, step: Step, n_heads: int) -> None:
     figure = layer_overview(thumbnails, title=title, theme=visit.theme)
     labels = [f"token {index}" for index in range(n_tokens)]
     keys = {label: weights[..., index].ravel().round(4) for index, label in enumerate(labels)}
-    columns: Columns = {"head": np.repeat(np.arange(n_heads), n_tokens), "query": labels * n_heads, **keys}
+    columns = {"head": np.repeat(np.arange(n_heads), n_tokens), "query": labels * n_heads, **keys}
     charts.draw(figure, "lesson-heads", "random heads", columns, about=OF_NOTHING)
     st.markdown(_cost_table(step, n_tokens, width, n_heads))
     st.caption(step.say("cost"))

@@ -82,15 +82,20 @@ def numbers_of(head: Head, *, version: str) -> HeadNumbers:
     Raises:
         ValueError: a switch that can't act.
     """
-    about = about_trace(head.trace, version=version, part=head.part, switches=head.switches)
     return HeadNumbers(
         weights=head.weights,
         scores=None if head.finished else head.scores,
         allowed=head.allowed,
         queries=head.tokens[0],
         keys=head.tokens[1],
-        about=about | {"layer": int(head.layer), "head": int(head.head)},
+        about=about_head(head, version=version),
     )
+
+
+def about_head(head: Head, *, version: str) -> dict[str, Any]:
+    """Return where a head's numbers come from, as JSON can hold it."""
+    said = about_trace(head.trace, version=version, part=head.part, switches=head.switches)
+    return said | {"layer": int(head.layer), "head": int(head.head)}
 
 
 def about_trace(

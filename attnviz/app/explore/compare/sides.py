@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import attnviz
 from attnviz.core.compare.side_by_side import same_tokens
-from attnviz.core.export.head_files import about_trace
+from attnviz.core.export.head_files import about_head
 from attnviz.core.maps.choice import MOST_CELLS, PART
 from attnviz.core.trace.head import Head
 from attnviz.core.trace.maps import Maps
@@ -55,9 +55,7 @@ class Side:
     @property
     def about(self) -> dict[str, Any]:
         """Where its numbers come from, for files."""
-        head = self.head
-        said = about_trace(self.trace, version=attnviz.__version__, part=head.part, switches=head.switches)
-        return said | {"layer": head.layer, "head": head.head}
+        return about_head(self.head, version=attnviz.__version__)
 
     @property
     def at_rest(self) -> bool:
