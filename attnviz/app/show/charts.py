@@ -80,7 +80,9 @@ class TokenMap:
 
     def table(self) -> Columns:
         """Return a column of queries and one of values for each key; empty where the mask forbids."""
-        return map_table(self.values, self.allowed, self.queries, self.keys)
+        shown = np.where(self.allowed, self.values.astype(np.float64).round(6), np.nan)
+        names = [_name(token) for token in self.keys]
+        return {"query": [_name(token) for token in self.queries], **dict(zip(names, shown.T, strict=True))}
 
 
 def of_head(head: Head) -> TokenMap:
@@ -93,22 +95,13 @@ def draw_map(shown: TokenMap, key: str, filename: str, *, about: Facts, **look: 
     draw(shown.figure(**look), key, filename, shown.table, about=about)
 
 
-def map_table(
-    values: NDArray[np.float32], allowed: NDArray[np.bool_], queries: Sequence[Token], keys: Sequence[Token]
-) -> Columns:
-    """Return a column of queries and one of values for each key; empty where the mask forbids."""
-    shown = np.where(allowed, values.astype(np.float64).round(6), np.nan)
-    names = [_name(token) for token in keys]
-    return {"query": [_name(token) for token in queries], **dict(zip(names, shown.T, strict=True))}
-
-
 def shown_table(shown: ShownMap) -> Columns:
     """Return a column of rows' names and one of values for each column of the map; empty where no look is possible."""
     sides = [
         [Token(number, 0, label, "", 0, 0, False) for number, label in zip(axis.numbers, axis.labels, strict=True)]
         for axis in (shown.rows, shown.columns)
     ]
-    return map_table(shown.values, shown.allowed, *sides)
+    return TokenMap(shown.values, shown.allowed, *sides).table()
 
 
 def heads_table(values: NDArray[np.float64], layers: Sequence[int]) -> Columns:

@@ -1,7 +1,6 @@
 """Compare's map of B minus A: token by token where the tokens agree, word by word where only the text does."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from attnviz.app.explore.compare.sides import HEIGHT, Side, Tile, isolated, numbered
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
-from attnviz.app.show.charts import TokenMap, draw, map_table
+from attnviz.app.show.charts import TokenMap, draw
 from attnviz.app.show.heads_map import signed
 from attnviz.core.compare.side_by_side import (
     Difference,
@@ -81,7 +80,7 @@ def draw_difference(visit: Visit, compared: Compared, a: Side, b: Side) -> None:
         theme=visit.theme,
         height=HEIGHT,
     )
-    table = partial(map_table, found.values, found.seen, queries, keys)
+    table = TokenMap(found.values, found.seen, queries, keys).table
     name = f"compare {a.words} with {b.words.removeprefix(f'{a.trace.model.title} ')}"
     draw(figure, "compare-difference", name, table, about=_facts(a, b))
 
