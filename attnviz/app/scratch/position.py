@@ -13,10 +13,11 @@ from attnviz.app.scratch.numbers import MOST_TOKENS, Numbers, numbers_row, pick
 from attnviz.app.scratch.trail import trail
 from attnviz.app.shell import cache
 from attnviz.app.shell.markdown import as_sentence
-from attnviz.app.shell.visit import Visit
+from attnviz.app.shell.visit import Visit, choose_head
 from attnviz.app.show import charts
 from attnviz.app.show.charts import heads_table, of_head
 from attnviz.app.show.facts import at_rest, of_text
+from attnviz.app.show.heads_map import head_button
 from attnviz.app.show.lesson import Step, awaited, folded, guess
 from attnviz.app.show.numpy_model import numpy_model
 from attnviz.core.attention.rotary import score_by_distance, turn_back
@@ -167,11 +168,10 @@ def _distances(pair: NDArray[np.floating], others: NDArray[np.floating]) -> Colu
     return {"distance": np.arange(len(pair)), "this pair": pair, "mean of all pairs": others.mean(axis=1)}
 
 
-def _take(layer: int, head: int, cell: tuple[int, int] | None = None) -> None:
-    """Choose a head, and keep following that cell if there is one; else each head has a pair of its own."""
-    if cell is not None:
-        pick(cell)
-    st.session_state.layer, st.session_state.head = layer, head
+def _take(layer: int, head: int, cell: tuple[int, int]) -> None:
+    """Choose a head, and keep following that cell; else each head has a pair of its own."""
+    pick(cell)
+    choose_head(layer, head)
 
 
 def _shuffle(visit: Visit) -> Shuffled | str:
@@ -251,12 +251,7 @@ def _extremes(step: Step, layers: Sequence[int], lead: NDArray[np.float64]) -> N
         with st.container(horizontal=True, gap="small"):
             for place in places:
                 row, head = divmod(int(place), lead.shape[1])
-                st.button(
-                    f"L{layers[row]} H{head}: {number(lead[row, head])}",
-                    key=f"shuffled {layers[row]} {head}",
-                    on_click=_take,
-                    args=(layers[row], head),
-                )
+                head_button("shuffled", layers[row], head, f": {number(lead[row, head])}")
 
 
 def _two_maps(visit: Visit, step: Step, shuffled: Shuffled) -> None:

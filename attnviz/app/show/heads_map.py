@@ -56,8 +56,13 @@ def head_buttons(key: str, heads: Iterable[tuple[int, int, str]]) -> None:
     """Show a button for each (layer, head, what to say about it); a click selects the head."""
     with st.container(horizontal=True, gap="small", key=f"heads-{key}"):
         for layer, head, said in heads:
-            label = f"L{layer} H{head} {said}".strip()
-            st.button(label, key=f"{key} {layer} {head}", on_click=choose_head, args=(layer, head))
+            head_button(key, layer, head, f" {said}" if said else "")
+
+
+def head_button(key: str, layer: int, head: int, said: str = "", **look: Any) -> None:
+    """Show a button that selects a head; `said` stands behind its name."""
+    label = f"L{layer} H{head}{said}"
+    st.button(label, key=f"{key} {layer} {head}", on_click=choose_head, args=(layer, head), **look)
 
 
 def signed(value: float) -> str:
