@@ -213,13 +213,12 @@ def _running(visit: Visit, film: Film, steps: list[FlashStep], j: int, query: in
     rows = []
     for step, name in zip(steps[: j + 1], block_names(len(film.k), film.block), strict=False):
         r = query - step.queries.start
-        largest = -np.inf if step.scores is None else step.scores[r].max()
+        top = -np.inf if step.scores is None else step.scores[r].max()
         before = steps[step.j - 1].total[r] if step.j else 0.0
-        unseen = "left out" if step.skipped else "none"
         rows.append(
             {
                 "keys": name,
-                "largest score here": number(largest) if np.isfinite(largest) else unseen,
+                "largest score here": number(top) if np.isfinite(top) else "left out" if step.skipped else "none",
                 "running maximum": number(step.maximum[r]) if np.isfinite(step.maximum[r]) else "none yet",
                 "old sums times": number(step.rescale[r]) if before > 0 else "nothing yet",
                 "running sum": number(step.total[r]),

@@ -76,14 +76,12 @@ def _why_ended(visit: Visit, n_written: int, step: Step) -> str:
 
 
 def _say_chosen(visit: Visit, step: Step) -> None:
-    greedy = st.session_state.warmth == "0"
     n = len(step.trace.tokens)
     n_seen = int(step.trace.allowed(visit.layer, visit.head, queries=slice(n - 1, n)).sum())
-    allowed = (
-        say("steps", "greedy")
-        if greedy
-        else say("steps", "drawn", n_allowed=step.n_allowed, seed=st.session_state.seed)
-    )
+    if st.session_state.warmth == "0":
+        allowed = say("steps", "greedy")
+    else:
+        allowed = say("steps", "drawn", n_allowed=step.n_allowed, seed=st.session_state.seed)
     st.markdown(
         say(
             "steps",
