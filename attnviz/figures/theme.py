@@ -170,7 +170,7 @@ def shorten(label: str, limit: int = LONGEST) -> str:
     return f"{label[:head]}…{label[len(label) - (limit - 1 - head) :]}"
 
 
-def number(value: float) -> str:
+def number(value: float | np.floating[Any]) -> str:
     """Return a number as the pictures print it: three digits, a true minus sign, never a negative zero.
 
     >>> number(-0.12345), number(-0.0)

@@ -171,7 +171,7 @@ def assert_cache_changes_nothing(engine, text, n, switches=None, atol=2e-6):
     for kept, again in pairs:
         np.testing.assert_allclose(kept.logits, again.logits, rtol=0, atol=atol)
         assert kept.token == again.token and not kept.logits.flags.writeable
-        assert again.cache_bytes == 0 and again.cache is None
+        assert again.cache_bytes == 0 and not again.cache
     assert_same_trace(kept.trace, again.trace)
     return kept
 

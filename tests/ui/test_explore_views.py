@@ -121,10 +121,10 @@ def test_what_is_written_needs_the_weights_in_numpy(open_app: Open, monkeypatch:
 
     known = cache.get_engine
 
-    def refuse(choice: Any, say: Any) -> Any:
+    def refuse(choice: Any, *say: Any) -> Any:
         if choice.engine == "numpy":
             raise ValueError("the from-scratch engine doesn't know this layout")
-        return known(choice, say)
+        return known(choice, *say)
 
     monkeypatch.setattr(cache, "get_engine", refuse)
     visitor = open_app(shows="written")

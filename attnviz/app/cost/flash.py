@@ -1,6 +1,6 @@
 """Part 3, FlashAttention step by step, on q, k and v of the visitor's own head and text."""
 
-from functools import partial
+from collections.abc import Hashable
 
 import numpy as np
 import streamlit as st
@@ -15,8 +15,8 @@ from attnviz.app.show.lesson import Step, guess, minus, right_aligned
 from attnviz.core.blockwise.fast_memory import FlashStep, fast_memory
 from attnviz.core.blockwise.grid import Film, block_names, block_row, film_of, largest_difference, skipped_blocks
 from attnviz.core.cost.formulas import score_bytes
-from attnviz.core.trace.records import Token
 from attnviz.figures import component_map, flash_grid, quantity
+from attnviz.figures.look import LookOptions
 from attnviz.figures.theme import number
 
 MOST_BLOCKS = 32  # a side
@@ -42,12 +42,13 @@ def draw(visit: Visit | None, part: Step) -> None:
         block = _block_box(visit)
         box = st.empty()
     try:
-        film = film_of(visit.rest.head(visit.layer, visit.head, part=visit.part or None), block=block)
+        film = film_of(visit.head_before, block=block)
         i, j, steps = _place(visit, film)
     except ValueError as error:
         st.info(as_sentence(str(error)))
         return
-    query = _query_box(box, visit, film, i)
+    with box:
+        query = _query_box(visit, film, i)
     guess(part)
     _buttons(film)
     _say(visit, part, film, steps, j, query)
@@ -62,7 +63,7 @@ def draw(visit: Visit | None, part: Step) -> None:
     _end(visit, part, film)
 
 
-def _key(visit: Visit, name: str, film: Film) -> tuple:
+def _key(visit: Visit, name: str, film: Film) -> tuple[Hashable, ...]:
     return ("flash", name, visit.choice, visit.text, visit.part, visit.layer, visit.head, film.block)
 
 
@@ -88,7 +89,7 @@ def block_sizes(n_queries: int, n_keys: int) -> list[int]:
 
 
 def _block_box(visit: Visit) -> int:
-    queries, keys = visit.rest.tokens_of(visit.part or None)
+    queries, keys = visit.head_before.tokens
     sizes, chosen = block_sizes(len(queries), len(keys)), st.session_state
     if chosen.cost_block not in sizes:
         most = max(len(queries), len(keys))
@@ -100,20 +101,21 @@ def _block_box(visit: Visit) -> int:
         key="cost_block",
         persist_state="session",
         width=150,
-        on_change=_start,
+        on_change=_go,
+        args=(None,),
         help="Queries, and keys, in a block. On a graphics card it is what fits the fast memory, often 64 or 128.",
     )
     return chosen.cost_block
 
 
-def _query_box(box, visit: Visit, film: Film, i: int) -> int:
+def _query_box(visit: Visit, film: Film, i: int) -> int:
     """Return the query whose numbers are shown: the chosen one if its block is in work, else the last of that block."""
     chosen, rows = st.session_state, film.queries(i)
     asked = chosen.query
     query = asked if asked is not None and rows.start <= asked < rows.stop else rows.stop - 1
-    names = _names(visit.rest.tokens_of(visit.part or None)[0])
+    names = [f"{token.label} ({token.index})" for token in visit.head_before.tokens[0]]
     chosen["flash-query"] = query
-    box.selectbox(
+    st.selectbox(
         "Follow the query",
         range(len(names)),
         key="flash-query",
@@ -132,11 +134,7 @@ def _follow(block: int, columns: int) -> None:
     chosen.cost_at = chosen.query // block * columns
 
 
-def _start() -> None:
-    st.session_state.cost_at = None
-
-
-def _go(step: int) -> None:
+def _go(step: int | None) -> None:
     st.session_state.cost_at = step
 
 
@@ -153,16 +151,12 @@ def _buttons(film: Film) -> None:
         st.slider("Block", 0, last, key="cost_at", persist_state="session", label_visibility="collapsed", format=" ")
 
 
-def _names(tokens: tuple[Token, ...]) -> list[str]:
-    return [f"{token.label} ({token.index})" for token in tokens]
-
-
 def _say(visit: Visit, part: Step, film: Film, steps: list[FlashStep], j: int, query: int) -> None:
     """Say what this block did to the followed query."""
     step, r = steps[j], query - steps[j].queries.start
     keys = block_names(len(film.k), film.block)[j]
     values = {
-        "query": visit.rest.tokens_of(visit.part or None)[0][query].label,
+        "query": visit.head_before.tokens[0][query].label,
         "index": query,
         "keys": keys,
         "maximum": number(step.maximum[r]),
@@ -180,7 +174,7 @@ def _say(visit: Visit, part: Step, film: Film, steps: list[FlashStep], j: int, q
 def _event(steps: list[FlashStep], j: int, r: int) -> str:
     """Return what happened to a query of the block: the name of a sentence."""
     step = steps[j]
-    if step.skipped:
+    if step.scores is None:
         return "skipped"
     if np.isneginf(step.scores[r]).all():
         return "nothing"
@@ -191,10 +185,11 @@ def _event(steps: list[FlashStep], j: int, r: int) -> str:
 
 def _grid(visit: Visit, part: Step, film: Film, now: tuple[int, int]) -> None:
     skipped = cache.results().get(_key(visit, "skipped", film), lambda: skipped_blocks(film))
-    names = {"query_names": block_names(len(film.q), film.block), "key_names": block_names(len(film.k), film.block)}
-    figure = flash_grid(skipped, now, title="The blocks of this head", theme=visit.theme, height=440, **names)
-    table = {"queries": names["query_names"], "left out blocks": skipped.sum(axis=1)}
-    charts.draw(figure, "flash-grid", f"blocks {visit.name}", partial(dict, table), about=at_rest(visit))
+    rows, columns = (block_names(len(side), film.block) for side in (film.q, film.k))
+    look: LookOptions = {"title": "The blocks of this head", "theme": visit.theme, "height": 440}
+    figure = flash_grid(skipped, now, query_names=rows, key_names=columns, **look)
+    table = {"queries": rows, "left out blocks": skipped.sum(axis=1)}
+    charts.draw(figure, "flash-grid", f"blocks {visit.name}", table, about=at_rest(visit))
     st.caption(part.say("legend"))
 
 
@@ -206,7 +201,7 @@ def _scores(visit: Visit, step: FlashStep, query: int) -> None:
             "This block is left out: no score is worked out." if step.skipped else "This block is too large to draw."
         )
         return
-    queries, keys = visit.rest.tokens_of(visit.part or None)
+    queries, keys = visit.head_before.tokens
     block = charts.TokenMap(step.scores, np.isfinite(step.scores), queries[step.queries], keys[step.keys])
     look = {"title": "Scores of this block: all that is held of the matrix", "theme": visit.theme, "height": 440}
     name, about = f"block scores {visit.name}", at_rest(visit)
@@ -218,19 +213,19 @@ def _running(visit: Visit, film: Film, steps: list[FlashStep], j: int, query: in
     rows = []
     for step, name in zip(steps[: j + 1], block_names(len(film.k), film.block), strict=False):
         r = query - step.queries.start
-        seen = not step.skipped and bool(np.isfinite(step.scores[r]).any())
+        top = -np.inf if step.scores is None else step.scores[r].max()
         before = steps[step.j - 1].total[r] if step.j else 0.0
         rows.append(
             {
                 "keys": name,
-                "largest score here": number(step.scores[r].max()) if seen else "left out" if step.skipped else "none",
+                "largest score here": number(top) if np.isfinite(top) else "left out" if step.skipped else "none",
                 "running maximum": number(step.maximum[r]) if np.isfinite(step.maximum[r]) else "none yet",
                 "old sums times": number(step.rescale[r]) if before > 0 else "nothing yet",
                 "running sum": number(step.total[r]),
                 "size of the output": number(np.linalg.norm(step.output[r])),
             }
         )
-    label = visit.rest.tokens_of(visit.part or None)[0][query].label
+    label = visit.head_before.tokens[0][query].label
     st.markdown(f"#### What is kept for “{plain(label)}” ({query})")
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     st.dataframe(columns, hide_index=True, column_config=right_aligned(list(columns)[1:]), key="flash-running")
@@ -257,7 +252,7 @@ def _output(visit: Visit, part: Step, film: Film, steps: list[FlashStep], j: int
         height=250 + 22 * len(rows),
     )
     table = {"row": [*labels, part.say("trace_row")], **{f"{c}": rows[:, c] for c in range(rows.shape[1])}}
-    charts.draw(figure, "flash-output", f"output so far {visit.name}", partial(dict, table), about=at_rest(visit))
+    charts.draw(figure, "flash-output", f"output so far {visit.name}", table, about=at_rest(visit))
 
 
 def _memory(part: Step, film: Film) -> None:

@@ -1,7 +1,5 @@
 """Part 1, what grows how: multiply-adds of projections, attention and MLP over the length of the text."""
 
-from functools import partial
-
 import numpy as np
 import streamlit as st
 
@@ -84,19 +82,20 @@ def _curves(part: Step, shape: Shape, meeting: float) -> None:
     if chosen.cost_mlp:
         rows["MLP"] = [cost.mlp for cost in costs]
         rows["projections and MLP"] = [cost.projections + cost.mlp for cost in costs]
-    name = chosen_model().name if chosen_model() else f"d = {shape.d_model:,}"
+    model = chosen_model()
+    name = model.name if model else f"d = {shape.d_model:,}"
     figure = cost_curves(
         [Curve(label, s, values) for label, values in rows.items()],
         y_name="multiply-adds of one layer",
         log=log,
         marks=_marks(part, shape, log),
         marked=chosen.cost_s,
-        title=f"One layer of {name}" if chosen_model() else f"One layer, {name}",
+        title=f"One layer of {name}" if model else f"One layer, {name}",
         theme=theme(),
         height=520,
     )
     table = {"tokens": s.astype(int), **rows}
-    charts.draw(figure, "cost-curves", f"cost {name}", partial(dict, table), about=OF_NOTHING)
+    charts.draw(figure, "cost-curves", f"cost {name}", table, about=OF_NOTHING)
 
 
 def _marks(part: Step, shape: Shape, log: bool) -> list[Mark]:

@@ -1,7 +1,5 @@
 """Part 2, the score matrix: its bytes for a head, a layer and all layers, beside what FlashAttention keeps."""
 
-from functools import partial
-
 import numpy as np
 import streamlit as st
 
@@ -83,7 +81,7 @@ def _curves(part: Step, shape: Shape) -> None:
         theme=theme(),
         height=520,
     )
-    charts.draw(figure, "matrix-curves", "score matrices", partial(dict, {"tokens": s, **rows}), about=OF_NOTHING)
+    charts.draw(figure, "matrix-curves", "score matrices", {"tokens": s, **rows}, about=OF_NOTHING)
 
 
 def _table(part: Step, shape: Shape) -> str:

@@ -17,6 +17,7 @@ from attnviz.models.measure.timing import Run
 
 NOISE = {"seconds": 0.0, "peak_bytes": 5e5}  # smaller numbers are not drawn
 UNITS: dict[Quantity, str] = {"seconds": "seconds", "peak_bytes": "bytes"}
+NAMES: dict[Quantity, str] = {"seconds": "time", "peak_bytes": "memory"}
 
 
 def draw(visit: Visit | None, part: Step) -> None:
@@ -101,7 +102,7 @@ def _chart(results: Sequence[Measurement], measure: Quantity, title: str) -> Non
     )
     ways, tokens = [WAYS[m.way] for m in results], [m.tokens for m in results]
     table = {"way": ways, "tokens": tokens, unit: [getattr(m, measure) for m in results]}
-    charts.draw(figure, f"timing-{unit}", f"attention {unit}", partial(dict, table), about=OF_NOTHING)
+    charts.draw(figure, f"timing-{unit}", f"attention {unit}", table, about=OF_NOTHING)
 
 
 def _noise(results: Sequence[Measurement], measure: Quantity) -> list[str]:
@@ -134,7 +135,7 @@ def _guides(curves: Sequence[Curve], *, linear: bool) -> list[Curve]:
 
 def _growth(part: Step, results: Sequence[Measurement]) -> None:
     powers = []
-    for measure, what in (("seconds", "time"), ("peak_bytes", "memory")):
+    for measure, what in NAMES.items():
         found = {name: growth(results, way, measure) for way, name in WAYS.items()}
         listed = "; ".join(f"{name} {power:.1f}" for name, power in found.items() if power is not None)
         if listed:

@@ -1,10 +1,12 @@
 """The sizes that costs are worked out for: those of a published model, or the visitor's own."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from attnviz.app.cost.texts import all_parts
+from attnviz.core.attention.split_heads import divisors
 from attnviz.core.cost.formulas import Shape
 from attnviz.core.cost.published import PublishedModel, published_models
 
@@ -46,8 +48,8 @@ def sizes_row() -> Shape:
     sliders = (
         ("Tokens s", "cost_s", LENGTHS, None),
         ("Width d", "cost_d", WIDTHS, None),
-        ("Heads", "cost_heads", _divisors(chosen.cost_d), None),
-        ("Group size", "cost_group", _divisors(chosen.cost_heads), group_help),
+        ("Heads", "cost_heads", divisors(chosen.cost_d, MOST_HEADS), None),
+        ("Group size", "cost_group", divisors(chosen.cost_heads, MOST_HEADS), group_help),
         ("Layers", "cost_layers", LAYERS, None),
     )
     for column, slider in zip(columns[1:], sliders, strict=True):
@@ -87,7 +89,7 @@ def _model_box() -> None:
     )
 
 
-def _slider(label: str, key: str, options: tuple[int, ...], help_text: str | None) -> None:
+def _slider(label: str, key: str, options: Sequence[int], help_text: str | None) -> None:
     """Show a slider over some numbers and the one that is chosen; with one number there is nothing to slide."""
     shown = sorted({*options, st.session_state[key]})
     if len(shown) == 1:
@@ -116,18 +118,10 @@ def _fit() -> None:
         chosen.cost_d, chosen.cost_heads, chosen.cost_layers = shape.d_model, shape.n_heads, shape.n_layers
         chosen.cost_group = shape.n_heads // shape.n_kv_heads
         return
-    chosen.cost_heads = _nearest(chosen.cost_heads, _divisors(chosen.cost_d))
-    chosen.cost_group = _nearest(chosen.cost_group, _divisors(chosen.cost_heads))
+    chosen.cost_heads = _nearest(chosen.cost_heads, chosen.cost_d)
+    chosen.cost_group = _nearest(chosen.cost_group, chosen.cost_heads)
 
 
-def _divisors(number: int) -> tuple[int, ...]:
-    """Return the numbers that divide a number evenly, up to 256.
-
-    >>> _divisors(12)
-    (1, 2, 3, 4, 6, 12)
-    """
-    return tuple(i for i in range(1, min(number, MOST_HEADS) + 1) if number % i == 0)
-
-
-def _nearest(number: int, options: tuple[int, ...]) -> int:
-    return min(options, key=lambda option: abs(option - number))
+def _nearest(number: int, whole: int) -> int:
+    """Return the number of heads that divides the whole and lies nearest."""
+    return min(divisors(whole, MOST_HEADS), key=lambda divisor: abs(divisor - number))

@@ -7,7 +7,8 @@ import streamlit as st
 from attnviz.app.shell import address as state
 from attnviz.app.shell import cache
 from attnviz.app.shell.markdown import plain
-from attnviz.app.shell.visit import Visit, ask_whole_page, choose_head
+from attnviz.app.shell.visit import Visit, ask_whole_page
+from attnviz.app.show.heads_map import head_button
 from attnviz.core.heads.at_a_glance import strongest
 from attnviz.core.pronouns.one_sentence import all_heads_looks
 from attnviz.core.trace.records import Token
@@ -73,16 +74,10 @@ def _heads_that_look(visit: Visit, cell: tuple[int, int]) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="heads-that-look"):
         st.markdown("All heads by this weight:", width="content")
         for layer, head, weight in strongest(looks, visit.after.layers_of(visit.part), N_HEADS):
-            st.button(
-                f"L{layer} H{head} {weight:.2f}",
-                key=f"looks {layer} {head}",
-                type="tertiary",
-                on_click=choose_head,
-                args=(layer, head),
-            )
+            head_button("looks", layer, head, f" {weight:.2f}", type="tertiary")
 
 
-def _numbers(visit: Visit, cell: tuple[int, int], queries, keys) -> str:
+def _numbers(visit: Visit, cell: tuple[int, int], queries: Sequence[Token], keys: Sequence[Token]) -> str:
     row, column = slice(cell[0], cell[0] + 1), slice(cell[1], cell[1] + 1)
     head = visit.head_after.tile(row, column)
     names = f"{queries[cell[0]].label} ({cell[0]}) → {keys[cell[1]].label} ({cell[1]}) in {visit.name}"

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from attnviz.app.shell import cache
 from attnviz.app.shell.markdown import plain
-from attnviz.app.shell.visit import Visit, choose_head
+from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw, heads_table
 from attnviz.app.show.facts import of_view
+from attnviz.app.show.heads_map import head_button
 from attnviz.core.compare.agreement import map_change
 from attnviz.core.heads.at_a_glance import strongest
 from attnviz.figures import heads_changed
@@ -42,9 +43,7 @@ def changes(visit: Visit) -> None:
     with list_box:
         st.markdown("Changed most")
         for layer, head, moved in strongest(change, layers, 8):
-            st.button(
-                f"L{layer} H{head}: {moved:.2f}", key=f"moved {layer} {head}", on_click=choose_head, args=(layer, head)
-            )
+            head_button("moved", layer, head, f": {moved:.2f}")
 
 
 def _map(visit: Visit, change: NDArray[np.float64]) -> None:

@@ -1,5 +1,7 @@
 """All heads of a layer as lines between the tokens."""
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,10 @@ from attnviz.app.components.head_lines.head_lines import head_lines
 from attnviz.app.explore.map_choice import map_choice
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
-from attnviz.app.show.charts import map_table
+from attnviz.app.show.charts import TokenMap, of_head
 from attnviz.app.show.facts import of_view
 from attnviz.app.show.files import files_row
+from attnviz.app.show.lesson import folded
 from attnviz.core.heads.strong_lines import LEAST
 from attnviz.core.maps.choice import MapChoice
 
@@ -41,7 +44,8 @@ def lines(visit: Visit) -> None:
     )
     _say_gone(visit, len(weights))
     _say_outside(visit, part, weights)
-    _table(visit, choice, weights)
+    title = "How to read it, numbers, files"
+    folded(title, "head-lines-table", partial(_table, visit, choice, weights), small=True)
 
 
 def _layer_weights(visit: Visit, choice: MapChoice) -> NDArray[np.float32]:
@@ -83,21 +87,16 @@ def _say_outside(visit: Visit, part: slice, weights: NDArray[np.float32]) -> Non
 
 
 def _table(visit: Visit, choice: MapChoice, layer_weights: NDArray[np.float32]) -> None:
-    """Show all weights of the selected head, when asked for; the files hold those of all heads of the layer."""
-    box = st.expander("How to read it, numbers, files", key="head-lines-table", on_change="rerun", type="compact")
-    if box.open:
-        with box:
-            st.caption(plain(f"{HOW_TO_READ} Here that is {visit.name}; weights below {LEAST} are in it too."))
-            head = visit.head_in(choice.view).tile(choice.part, choice.part)
-            table = dict(map_table(head.weights, head.allowed, *head.tokens))
-            st.dataframe(table, hide_index=True, height=300, key="head-lines-numbers")
-            name = f"layer {visit.layer} {visit.info.name}"
-            columns = _all_heads(layer_weights, head.allowed, *head.tokens)
-            files_row(None, "head-lines", name, columns, about=of_view(visit, choice.view))
+    """Show all weights of the selected head; the files hold those of all heads of the layer."""
+    st.caption(plain(f"{HOW_TO_READ} Here that is {visit.name}; weights below {LEAST} are in it too."))
+    shown = of_head(visit.head_in(choice.view).tile(choice.part, choice.part))
+    st.dataframe(dict(shown.table()), hide_index=True, height=300, key="head-lines-numbers")
+    columns, about = _all_heads(shown, layer_weights), of_view(visit, choice.view)
+    files_row(None, "head-lines", f"layer {visit.layer} {visit.info.name}", columns, about=about)
 
 
-def _all_heads(weights: NDArray[np.float32], allowed: NDArray[np.bool_], queries, keys) -> dict[str, list[Any]]:
+def _all_heads(shown: TokenMap, weights: NDArray[np.float32]) -> dict[str, list[Any]]:
     """Return a line for each head and query, and a column for each key; empty where the mask forbids."""
-    tables = [dict(map_table(weights[head], allowed, queries, keys)) for head in range(len(weights))]
-    heads = [head for head in range(len(weights)) for _ in queries]
+    tables = [replace(shown, values=values).table() for values in weights]
+    heads = [head for head in range(len(weights)) for _ in shown.queries]
     return {"head": heads} | {name: [x for table in tables for x in table[name]] for name in tables[0]}

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
@@ -15,6 +16,7 @@ from attnviz.app.show.numpy_model import load_numpy
 from attnviz.core.maps.choice import MapChoice, chosen_tokens
 from attnviz.core.maps.shown import all_layers
 from attnviz.core.trace.head import Head
+from attnviz.core.trace.records import Float
 from attnviz.models.scratch.decoder import Model
 from attnviz.models.scratch.residual import head_write
 
@@ -78,13 +80,12 @@ def possible(visit: Visit, choice: MapChoice) -> tuple[MapChoice, Model | None]:
     return (replace(choice, shows="tokens", reason=reason) if reason else choice), model
 
 
-def written(model: Model, head: Head) -> NDArray:
+def written(model: Model, head: Head) -> Float:
     """Return (keys, d_model) what a head writes for each key."""
-    values = head.trace.qkv(head.layer, head.head, part=head.part)[2]  # (keys, d_head)
-    return head_write(model, head.layer, head.head, values)
+    return head_write(model, head.layer, head.head, head.qkv[2])  # of (keys, d_head)
 
 
-def rolled(choice: ModelChoice, head: Head) -> NDArray:
+def rolled(choice: ModelChoice, head: Head) -> NDArray[np.float64]:
     """Return (tokens, tokens) all layers as one map, worked out once for each text and its switches."""
     trace = head.trace
     key = ("rollout", choice, trace.text, trace.switches, head.switches, head.part)
@@ -101,4 +102,4 @@ def _why_no_rollout(visit: Visit) -> str:
 
 
 def _looks_both_ways(visit: Visit) -> bool:
-    return visit.part != "cross" and not visit.rest.causal(visit.layer, part=visit.part)
+    return visit.part != "cross" and not visit.head_before.causal

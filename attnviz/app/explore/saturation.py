@@ -1,6 +1,8 @@
 """How sharp the softmax is, with the model's factor 1/√d and without it, on the same q and k."""
 
+from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 import streamlit as st
@@ -12,10 +14,15 @@ from attnviz.app.show.charts import draw
 from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import of_view
 from attnviz.core.softmax.row_sharpness import LARGEST_NORM, Histogram, histogram
-from attnviz.core.softmax.sharpness import Saturation, SaturationReport, saturation_report
+from attnviz.core.softmax.sharpness import Saturation, SaturationReport, Scope, saturation_report
 from attnviz.figures import gradient_histogram, saturation_histogram
 
-SCOPES = {"hide": "hide", "head": "this head", "layer": "its layer", "all": "all heads"}
+SCOPES: dict[Literal["hide"] | Scope, str] = {
+    "hide": "hide",
+    "head": "this head",
+    "layer": "its layer",
+    "all": "all heads",
+}
 NAMES = ("with 1/√d", "without")
 
 
@@ -31,13 +38,12 @@ def saturation(visit: Visit) -> None:
         _report(visit, scope)
 
 
-def _report(visit: Visit, scope: str) -> None:
+def _report(visit: Visit, scope: Scope) -> None:
     own = visit.picture if visit.switched else None
-    key = ("saturation", visit.choice, visit.text, visit.after.switches, own, visit.part, scope)
-    key += {"head": (visit.layer, visit.head), "layer": (visit.layer,), "all": ()}[scope]
     layer = None if scope == "all" else visit.layer
     head = visit.head if scope == "head" else None
-    before = None if own is None else type(own)(own.causal, True, own.temperature, forbid=own.forbid)
+    key = ("saturation", visit.choice, visit.text, visit.after.switches, own, visit.part, scope, layer, head)
+    before = None if own is None else replace(own, scaled=True)
     report = cache.results().get(
         key, lambda: saturation_report(visit.after, scope, layer, head, part=visit.part, before=before)
     )

@@ -13,12 +13,12 @@ from attnviz.app.shell.controls import new_text, rest
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit, ask_whole_page, choose_head
 from attnviz.app.show.charts import draw
-from attnviz.app.show.facts import of_text
+from attnviz.app.show.facts import of_head
 from attnviz.app.show.heads_map import signed
 from attnviz.app.show.numpy_model import MOST_TOKENS, numpy_model
 from attnviz.core.attention.textbook import softmax
 from attnviz.core.trace.head import Head
-from attnviz.core.trace.trace import Trace
+from attnviz.core.trace.maps import Maps
 from attnviz.figures import labelled_bars
 from attnviz.figures.bars import percent
 from attnviz.models.scratch.decoder import Model
@@ -79,9 +79,9 @@ def writes(visit: Visit) -> None:
     st.markdown(plain(f"{_sentence(visit, found, trace)} {_strength(found)}"))
     columns = st.columns(2, gap="medium")
     with columns[0]:
-        _bars(visit, trace, "raised", found.raised, found.ups, found.likeliest)
+        _bars(visit, head, "raised", found.raised, found.ups, found.likeliest)
     with columns[1]:
-        _bars(visit, trace, "lowered", found.lowered, found.downs, found.likeliest)
+        _bars(visit, head, "lowered", found.lowered, found.downs, found.likeliest)
     _say_parts(trace, found)
     st.caption(plain(CAVEAT))
     _example(visit, query)
@@ -125,7 +125,7 @@ def _reading(choice: ModelChoice, model: Model, head: Head, query: int) -> Readi
 
 
 def _summary(
-    logits: NDArray[np.float32], parts: tuple[Part, ...], chances: NDArray[np.float64], random: float
+    logits: NDArray[np.float32], parts: tuple[Part, ...], chances: NDArray[np.floating], random: float
 ) -> Reading:
     order, likeliest = np.argsort(-logits, kind="stable"), int(chances.argmax())
     raised, lowered = order[:N_WORDS], order[: -N_WORDS - 1 : -1]
@@ -144,7 +144,7 @@ def _summary(
     )
 
 
-def _sentence(visit: Visit, found: Reading, trace: Trace) -> str:
+def _sentence(visit: Visit, found: Reading, trace: Maps) -> str:
     """Return what the head does to its strongest word and to the model's own next word, and in which pass."""
     sentence = (
         f"It raises “{trace.label_of(int(found.raised[0]))}” most ({signed(found.ups[0])} logits) and lowers "
@@ -161,9 +161,9 @@ def _sentence(visit: Visit, found: Reading, trace: Trace) -> str:
 
 
 def _bars(
-    visit: Visit, trace: Trace, side: str, words: NDArray[np.int64], added: NDArray[np.float32], likeliest: int
+    visit: Visit, head: Head, side: str, words: NDArray[np.int64], added: NDArray[np.float32], likeliest: int
 ) -> None:
-    labels = [trace.label_of(int(word)) for word in words]
+    labels = [head.trace.label_of(int(word)) for word in words]
     figure = labelled_bars(
         added,
         labels,
@@ -175,10 +175,10 @@ def _bars(
         theme=visit.theme,
     )
     table = {"next word": labels, "added": added}
-    draw(figure, f"writes-{side}", f"{side} {visit.name}", lambda: table, about=of_text(visit, trace))
+    draw(figure, f"writes-{side}", f"{side} {visit.name}", table, about=of_head(head.under(None)))
 
 
-def _say_parts(trace: Trace, found: Reading) -> None:
+def _say_parts(trace: Maps, found: Reading) -> None:
     """List the keys whose values make up most of what is written."""
     rest_of = max(0.0, 1 - sum(part.share for part in found.parts))
     lines = []

@@ -88,7 +88,7 @@ def continuation(visit: Visit) -> Continuation:
         raise ValueError(
             f"the text has {n_all:,} tokens, and texts of up to {n_tokens:,} are continued here: shorten it"
         )
-    engine = cache.get_engine(visit.choice, lambda sentence: None)
+    engine = cache.get_engine(visit.choice)
     more = engine.generate(visit.text, MOST, cache=cached, switches=switches, **chosen)
     st.session_state.continuation = Continuation(key, more, cached)
     return st.session_state.continuation

@@ -1,11 +1,11 @@
 """Both ways really run, a step at a time, so that a click on Stop is heard between two steps."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from attnviz.app.show.job import Say
 from attnviz.core.generation.both_ways import BothWays, both_ways
 from attnviz.core.generation.step import Step
+from attnviz.models.engine import Engine
 
 LENGTHS = (16, 64, 128, 256, 512)  # tokens of text that a step is measured at
 N_STEPS = 5  # at each length; the first reads the whole text
@@ -16,7 +16,7 @@ def lengths_within(limit: int) -> list[int]:
     return [n for n in LENGTHS if n + N_STEPS <= limit]
 
 
-def measure_both(engine: Any, text: str, lengths: Sequence[int], say: Say) -> tuple[BothWays, ...]:
+def measure_both(engine: Engine, text: str, lengths: Sequence[int], say: Say) -> tuple[BothWays, ...]:
     """Return one entry for each length, but those at which the model ends its text before a second token.
 
     Args:
@@ -45,7 +45,7 @@ def measure_both(engine: Any, text: str, lengths: Sequence[int], say: Say) -> tu
     return tuple(found)
 
 
-def text_of(engine: Any, text: str, n_tokens: int) -> str:
+def text_of(engine: Engine, text: str, n_tokens: int) -> str:
     """Return the text, repeated or cut so that it has n tokens or a few more, as the engine reads it."""
     once = max(1, len(engine.trace(text, max_tokens=n_tokens).tokens))
     body = (text.strip() + " ") * (n_tokens // once + 2)

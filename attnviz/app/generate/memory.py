@@ -23,7 +23,7 @@ def memory(visit: Visit, step: Step | None) -> None:
     """Show the formula with this model's numbers, beside what the live cache holds."""
     st.markdown(say("memory", "intro"))
     st.latex(say("memory", "formula"))
-    if step is None or step.cache is None:
+    if step is None or not step.cache:
         st.caption("Write a token (“Step”) to see it with numbers, beside the live cache.")
     else:
         _live(visit, step)

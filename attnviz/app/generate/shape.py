@@ -9,5 +9,5 @@ def loaded_shape(visit: Visit) -> Shape | None:
     """Return the sizes of the visitor's model; None where its configuration doesn't name them as most do."""
     from attnviz.models.measure.shapes import shape_of
 
-    engine = cache.get_engine(visit.choice, lambda sentence: None)
+    engine = cache.get_engine(visit.choice)
     return cache.results().get(("shape", visit.choice), lambda: shape_of(engine))

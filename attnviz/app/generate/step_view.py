@@ -1,8 +1,6 @@
 """One step: the text so far, the new token with its rivals, the new row of the map, and what the cache keeps."""
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -14,9 +12,10 @@ from attnviz.app.shell import palette
 from attnviz.app.shell.controls import head
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
-from attnviz.app.show.charts import TokenMap, draw
+from attnviz.app.show.charts import draw, of_head
 from attnviz.app.show.facts import Facts, at_rest
 from attnviz.core.generation.step import Step
+from attnviz.core.trace.head import Head
 from attnviz.figures import cache_bands, next_token_bars
 from attnviz.figures.theme import theme_of
 
@@ -29,12 +28,11 @@ def step_view(visit: Visit, writing: Continuation, n_written: int) -> None:
         st.markdown(say("steps", "start"))
         return
     step = writing.steps[n_written - 1]
-    trace = step.trace
-    tokens = trace.tokens
-    n_prompt = len(tokens) - (n_written - 1)
-    part = slice(max(0, len(tokens) - MOST_SIDE), len(tokens))
-    weights = trace.weights(visit.layer, visit.head, queries=part, keys=part)
-    _text(visit, step, weights, part, n_prompt)
+    n = len(step.trace.tokens)
+    n_prompt = n - (n_written - 1)
+    part = slice(max(0, n - MOST_SIDE), n)
+    shown = step.trace.head(visit.layer, visit.head).tile(part, part)
+    _text(shown, n_prompt)
     _say_chosen(visit, step)
     if n_written == len(writing.steps) and writing.ended:
         st.info(_why_ended(visit, n_written, step))
@@ -43,23 +41,23 @@ def step_view(visit: Visit, writing: Continuation, n_written: int) -> None:
         head(visit.info)
         _rivals(visit, step)
     with right:
-        _map(visit, step, weights, part, n_prompt)
-    if step.cache is None:
+        _map(visit, shown, n_prompt)
+    if not step.cache:
         st.caption(plain(visit.info.cannot.get("cache") or say("steps", "no_cache")))
     else:
         _cache(visit, writing.steps[:n_written])
 
 
-def _text(visit: Visit, step: Step, weights: np.ndarray, part: slice, n_prompt: int) -> None:
-    tokens = step.trace.tokens[part]
+def _text(shown: Head, n_prompt: int) -> None:
+    tokens = shown.tokens[0]
     token_strip(
         StripTokens(
             [token.label for token in tokens],
             texts=[token.text for token in tokens],
             special=[token.index >= n_prompt for token in tokens],
         ),
-        np.clip(weights, 0, 1),
-        masked="causal" if step.trace.causal(visit.layer) else None,
+        np.clip(shown.weights, 0, 1),
+        masked="causal" if shown.causal else None,
         look=StripLook(palette=palette.chosen()),
         selected=len(tokens) - 1,
         key="generate-strip",
@@ -78,14 +76,12 @@ def _why_ended(visit: Visit, n_written: int, step: Step) -> str:
 
 
 def _say_chosen(visit: Visit, step: Step) -> None:
-    greedy = st.session_state.warmth == "0"
     n = len(step.trace.tokens)
     n_seen = int(step.trace.allowed(visit.layer, visit.head, queries=slice(n - 1, n)).sum())
-    allowed = (
-        say("steps", "greedy")
-        if greedy
-        else say("steps", "drawn", n_allowed=step.n_allowed, seed=st.session_state.seed)
-    )
+    if st.session_state.warmth == "0":
+        allowed = say("steps", "greedy")
+    else:
+        allowed = say("steps", "drawn", n_allowed=step.n_allowed, seed=st.session_state.seed)
     st.markdown(
         say(
             "steps",
@@ -106,27 +102,25 @@ def _rivals(visit: Visit, step: Step) -> None:
     figure = next_token_bars(rivals, title="The rivals", theme=visit.theme)
     names = ("token", "probability")
     table = dict(zip(names, zip(*rivals, strict=True), strict=True))
-    draw(figure, "rivals", f"rivals {visit.info.name}", lambda: table, about=_facts(visit))
+    draw(figure, "rivals", f"rivals {visit.info.name}", table, about=_facts(visit))
 
 
 def _facts(visit: Visit) -> Facts:
     return dict(at_rest(visit)) | {"tokens_written": st.session_state.written}
 
 
-def _map(visit: Visit, step: Step, weights: np.ndarray, part: slice, n_prompt: int) -> None:
-    tokens = step.trace.tokens
-    allowed = step.trace.allowed(visit.layer, visit.head, queries=part, keys=part)
-    drawn = TokenMap(weights, allowed, tokens[part], tokens[part])
+def _map(visit: Visit, shown: Head, n_prompt: int) -> None:
+    drawn, n, first = of_head(shown), len(shown.trace.tokens), shown.tokens[0][0].index
     look = {"title": f"{visit.name}: the new row", "theme": visit.theme, "height": 560}
-    figure = drawn.figure(highlight_query=len(tokens) - 1, **look)
-    if part.start < n_prompt < len(tokens):
+    figure = drawn.figure(highlight_query=n - 1, **look)
+    if first < n_prompt < n:
         line = {"dash": "dot", "width": 2, "color": theme_of(visit.theme).text}
-        figure.add_hline(y=n_prompt - 0.5 - part.start, line=line)
-        figure.add_vline(x=n_prompt - 0.5 - part.start, line=line)
+        figure.add_hline(y=n_prompt - 0.5 - first, line=line)
+        figure.add_vline(x=n_prompt - 0.5 - first, line=line)
     draw(figure, "generate-map", f"{visit.name} {visit.info.name} generated", drawn.table, about=_facts(visit))
-    said = say("steps", "whole", n=len(tokens), n_prompt=n_prompt, n_new=len(tokens) - n_prompt)
-    if part.start:
-        said += " " + say("steps", "part", first=part.start, last=part.stop - 1, n=len(tokens))
+    said = say("steps", "whole", n=n, n_prompt=n_prompt, n_new=n - n_prompt)
+    if first:
+        said += " " + say("steps", "part", first=first, last=n - 1, n=n)
     st.caption(said)
 
 
@@ -153,7 +147,7 @@ def _cache(visit: Visit, steps: Sequence[Step]) -> None:
                 title=f"{'Keys' if name == 'K' else 'Values'} of layer {visit.layer}",
                 theme=visit.theme,
             )
-            table = partial(_table, bands, labels, sizes)
+            table = {"token": labels, **{band: row.round(4) for band, row in zip(bands, sizes, strict=True)}}
             draw(figure, f"cache-{name}", f"cache {name} layer {visit.layer}", table, about=_facts(visit))
     if n_old:
         st.caption(_old_part(steps, n_old))
@@ -167,7 +161,3 @@ def _old_part(steps: Sequence[Step], n_old: int) -> str:
             same = same and np.array_equal(old, new[:, :n_old])
             gap = max(gap, float(np.abs(old - new[:, :n_old]).max()))
     return say("steps", "same", n_old=n_old) if same else say("steps", "near", n_old=n_old, gap=f"{gap:.1e}")
-
-
-def _table(bands: Sequence[str], labels: Sequence[str], sizes: np.ndarray) -> dict[str, Any]:
-    return {"token": list(labels), **{band: row.round(4) for band, row in zip(bands, sizes, strict=True)}}

@@ -50,7 +50,7 @@ def _measure(visit: Visit, key: tuple[Any, ...]) -> None:
     if job.is_going_on("measuring_both", key):
         job.watch("measuring_both", keep=lambda found: cache.results().get(key, lambda: found), key="stop-both")
         return
-    work = partial(measure_both, cache.get_engine(visit.choice, lambda sentence: None), visit.text, lengths)
+    work = partial(measure_both, cache.get_engine(visit.choice), visit.text, lengths)
     begin = {"args": ("measuring_both", key, work), "kwargs": {"alone": job.ALONE_SECONDS}}
     st.button("Run both", key="run-both", type="primary", on_click=job.start, **begin)
     st.caption(f"Your text, repeated to {', '.join(map(str, lengths))} tokens, {N_STEPS} steps each.")
@@ -90,7 +90,7 @@ def _seconds(visit: Visit, found: tuple[BothWays, ...]) -> None:
     )
     table = {"tokens": n_tokens, "with the cache, s": cached, "without, s": plain}
     name = f"with and without cache {visit.info.name}"
-    draw(figure, "both-seconds", name, partial(dict, table), about=of_model(visit))
+    draw(figure, "both-seconds", name, table, about=of_model(visit))
     if len(found) > 1:
         grew = {"cached": cached[-1] / cached[0], "plain": plain[-1] / plain[0]}
         st.markdown(say("both", "grew", first=n_tokens[0], last=n_tokens[-1], **grew))
@@ -119,7 +119,7 @@ def _formula(visit: Visit, shape: Shape) -> None:
         theme=visit.theme,
     )
     name = f"multiply-adds of a step {visit.info.name}"
-    draw(figure, "both-formula", name, partial(dict, table), about=OF_NOTHING)
+    draw(figure, "both-formula", name, table, about=OF_NOTHING)
 
 
 def _eye(shape: Shape) -> None:

@@ -40,9 +40,9 @@ def looks_of(visit: Visit, question: Question) -> NDArray[np.float64]:
     )
 
 
-def margins_of(visit: Visit, question: Question) -> NDArray[np.float64]:
-    """Return (layers, heads), the answer's weight minus the best other candidate's; the question has an answer."""
-    return margins(looks_of(visit, question), question.answer)
+def margins_of(visit: Visit, question: Question, answer: int) -> NDArray[np.float64]:
+    """Return (layers, heads), the answer's weight minus the best other candidate's."""
+    return margins(looks_of(visit, question), answer)
 
 
 def board_for(info: ModelInfo, question: Question) -> Board | None:
@@ -66,7 +66,7 @@ def shipped_boards() -> tuple[Board, ...]:
 def named_heads(visit: Visit, question: Question) -> list[NamedHead]:
     """Return the chosen head, the one that the scoreboard names best, and one that looks at the other candidate."""
     board = board_for(visit.info, question)
-    margin = None if question.answer is None else margins_of(visit, question)
+    margin = None if question.answer is None else margins_of(visit, question, question.answer)
     layers = question.trace.layers_of(question.part)
     found = [NamedHead(visit.layer, visit.head, "chosen")]
     for head in filter(None, (_best(board, margin, layers), _other(board, margin, layers))):

@@ -1,5 +1,6 @@
 """The scoreboard: heads on many sentences, shipped, or measured on the spot with the visitor's own file."""
 
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,8 @@ from attnviz.app.show.heads_map import head_buttons, heads_map
 from attnviz.core.pronouns.items import SHIPPED, Item, parse_items, read_items
 from attnviz.core.pronouns.scoreboard import Board, csv_text
 from attnviz.figures import rate_dots
+from attnviz.figures.rates import Rated
+from attnviz.models.engine import Engine
 from attnviz.models.scan.boards import scan_boards
 
 LANGUAGES = {"en": "English", "de": "German", "sv": "Swedish", "own": "a file of yours"}
@@ -99,12 +102,12 @@ def _rates(visit: Visit, board: Board) -> None:
     _dots(visit, board, "rates", "who", rows, **look)
 
 
-def _dots(visit: Visit, board: Board, key: str, of: str, rows: list[tuple], **look: Any) -> None:
+def _dots(visit: Visit, board: Board, key: str, of: str, rows: Sequence[Rated], **look: Any) -> None:
     """Draw rows of (name, rate, low, high), the names being `of` what the table's first column says."""
     names = (of, "right", "low", "high")
     table = dict(zip(names, zip(*rows, strict=True), strict=True))
     figure = rate_dots(rows, theme=visit.theme, **look)
-    draw(figure, key, f"{key} {board.model} {board.lang}", partial(dict, table), about=of_model(visit))
+    draw(figure, key, f"{key} {board.model} {board.lang}", table, about=of_model(visit))
 
 
 def _chosen_table(board: Board) -> None:
@@ -150,12 +153,9 @@ def _kinds(visit: Visit, board: Board, beside: list[Board]) -> None:
     if not board.chosen or board.kind or not kinds:
         return
     best = board.chosen[0]
-    row = board.scores.layers.index(best.layer)
+    at = board.scores.layers.index(best.layer), best.head
     rows = [
-        (
-            f"{b.kind} (n {b.scores.n})",
-            *(float(m[row, best.head]) for m in (b.scores.accuracy, b.scores.low, b.scores.high)),
-        )
+        (f"{b.kind} (n {b.scores.n})", float(b.scores.accuracy[at]), float(b.scores.low[at]), float(b.scores.high[at]))
         for b in kinds
     ]
     st.markdown(f"#### L{best.layer} H{best.head} by kind of sentence, both halves")
@@ -208,26 +208,26 @@ def _shipped_items(lang: str) -> tuple[Item, ...]:
     return cache.results().get(("items", lang), lambda: read_items(SHIPPED / f"{lang}.jsonl")[0])
 
 
-def _measure(visit: Visit, items: tuple[Item, ...], key: tuple | None = None) -> None:
+def _measure(visit: Visit, items: tuple[Item, ...], key: Hashable = None) -> None:
     """Offer to measure, or show how far it is."""
     wanted = (visit.choice, items)
     if job.is_going_on("measuring", wanted):
         job.watch("measuring", keep=partial(_keep, visit.info.revision, key), key="stop-measuring")
         return
     st.write(f"{visit.info.title} hasn't been measured on these {len(items):,} sentences yet.")
-    work = partial(_scan, cache.get_engine(visit.choice, lambda sentence: None), items)
+    work = partial(_scan, cache.get_engine(visit.choice), items)
     begin = {"on_click": job.start, "args": ("measuring", wanted, work)}
     st.button("Measure all heads", key="measure-heads", type="primary", **begin)
 
 
-def _scan(engine: Any, items: tuple[Item, ...], say: job.Say) -> tuple[Board, ...]:
+def _scan(engine: Engine, items: tuple[Item, ...], say: job.Say) -> tuple[Board, ...]:
     def show(what: str, done: int, total: int) -> None:
         say(done, total, f"{what}: {done:,} of {total:,} sentences")
 
     return scan_boards(engine, items, progress=show).boards
 
 
-def _keep(revision: str, key: tuple | None, boards: tuple[Board, ...]) -> None:
+def _keep(revision: str, key: Hashable, boards: tuple[Board, ...]) -> None:
     if key is not None:
         cache.results().get(key, lambda: boards)
     else:

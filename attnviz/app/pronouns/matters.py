@@ -1,5 +1,6 @@
 """Does a head matter? What it adds to one next word over another, and what changes when it is off."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
 
@@ -53,7 +54,7 @@ class Duel:
     words: tuple[str, str]
     pair: tuple[int, int]
     ids: list[int]
-    key: tuple
+    key: tuple[Hashable, ...]
     logits: NDArray[np.float32]
     trace: Trace
 
@@ -87,8 +88,9 @@ def matters(visit: Visit, question: Question) -> None:
         st.info(as_sentence(str(error)))
         return
     instead = _instead()
-    direct = _kept(duel, "direct", lambda: direct_effects(model, duel.ids, duel.pair))
-    layer = _kept(duel, ("layer", visit.layer, instead), lambda: _layer_effects(visit, duel, instead))
+    kept = cache.results().get
+    direct = kept((*duel.key, "direct"), lambda: direct_effects(model, duel.ids, duel.pair))
+    layer = kept((*duel.key, "layer", visit.layer, instead), lambda: _layer_effects(visit, duel, instead))
     st.markdown(f"#### {plain(_verdict(visit, question, duel, direct, layer))}")
     left, right = st.columns(2, gap="large")
     with left:
@@ -129,7 +131,7 @@ def _words(question: Question) -> tuple[str, str]:
 
 
 def _duel(visit: Visit, question: Question, model: Model, words: tuple[str, str]) -> Duel:
-    engine = cache.get_engine(visit.choice, lambda sentence: None)
+    engine = cache.get_engine(visit.choice)
     found = [next_word_token(engine.tokenizer, word, after=visit.text) for word in words]
     pair = (found[0][0], found[1][0])
     if pair[0] == pair[1]:
@@ -160,15 +162,11 @@ def _instead() -> str:
     return st.session_state.instead
 
 
-def _kept(duel: Duel, name, make):
-    return cache.results().get((*duel.key, name), make)
-
-
-def _means(visit: Visit, duel: Duel, instead: str):
+def _means(visit: Visit, duel: Duel, instead: str) -> NDArray[np.float32] | None:
     """Return what stands in for a head's output: None for nothing, or every head's mean over the reference texts."""
     if instead == "zero":
         return None
-    engine = cache.get_engine(visit.choice, lambda sentence: None)
+    engine = cache.get_engine(visit.choice)
     texts = [[token.id for token in tokenize(engine.tokenizer, item.text)] for item in battery_texts()]
     return cache.results().get(("means", *duel.key[1:3]), lambda: reference_means(duel.model, texts))
 
@@ -208,8 +206,7 @@ def _look(visit: Visit, question: Question, word: str) -> float | None:
     ]
     if not places:
         return None
-    n_tokens = len(question.trace.tokens)
-    row = question.trace.weights(visit.layer, visit.head, queries=slice(n_tokens - 1, n_tokens))[0]
+    row = question.trace.head(visit.layer, visit.head).row(len(question.trace.tokens) - 1)
     return float(row[places].sum())
 
 
@@ -246,8 +243,7 @@ def _effects(visit: Visit, duel: Duel, instead: str, layer: NDArray[np.float64])
             theme=visit.theme,
         )
         heads = [f"H{head}" for head in range(len(layer))]
-        table = partial(dict, {"head": heads, "change": layer})
-        about = of_text(visit, duel.trace)
+        table, about = {"head": heads, "change": layer}, of_text(visit, duel.trace)
         draw(figure, "layer-effects", f"effects layer {visit.layer}", table, about=about)
         work = partial(_all_effects, duel, _means(visit, duel, instead))
         begin = {"args": ("switching", wanted, work), "kwargs": {"alone": job.ALONE_SECONDS}}
@@ -260,7 +256,7 @@ def _effects(visit: Visit, duel: Duel, instead: str, layer: NDArray[np.float64])
     st.caption("The lead without the head minus the lead with it: orange heads held it up, purple ones held it down.")
 
 
-def _all_effects(duel: Duel, means: NDArray | None, say: job.Say) -> NDArray[np.float64]:
+def _all_effects(duel: Duel, means: NDArray[np.float32] | None, say: job.Say) -> NDArray[np.float64]:
     def show(done: int, total: int) -> None:
         say(done, total, f"Switched off {done} of {total} heads, one at a time")
 

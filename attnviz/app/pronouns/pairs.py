@@ -1,7 +1,5 @@
 """Two sentences that differ in a word, side by side, and what the difference does to a head's look."""
 
-from functools import partial
-
 import numpy as np
 import streamlit as st
 
@@ -94,11 +92,8 @@ def _explain(visit: Visit, question: Question, other: Question, changed: list[in
 
 
 def _largest_difference(question: Question, other: Question, head: tuple[int, int]) -> float:
-    rows = [
-        asked.trace.weights(*head, part=asked.part, queries=slice(asked.query, asked.query + 1))[0, : asked.query + 1]
-        for asked in (question, other)
-    ]
-    return float(np.abs(rows[0] - rows[1]).max()) if rows[0].shape == rows[1].shape else float("nan")
+    one, two = (asked.row(*head)[: asked.query + 1] for asked in (question, other))
+    return float(np.abs(one - two).max()) if one.shape == two.shape else float("nan")
 
 
 def _let_look(question: Question, word: int) -> None:
@@ -133,4 +128,4 @@ def _difference(visit: Visit, question: Question, other: Question) -> None:
     first = [float(one[word]) for word in words]
     table = {"word": names, "first sentence": first, "other sentence": [float(two[there[word]]) for word in words]}
     about = dict(of_text(visit, question.trace)) | {"other_text": other.trace.text}
-    draw(figure, "pair-difference", f"pair {visit.name} {visit.info.name}", partial(dict, table), about=about)
+    draw(figure, "pair-difference", f"pair {visit.name} {visit.info.name}", table, about=about)

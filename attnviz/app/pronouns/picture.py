@@ -1,6 +1,6 @@
 """The sentence with arcs, the candidates' bars under three heads and three rules, and all heads on this sentence."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 import numpy as np
@@ -19,6 +19,7 @@ from attnviz.app.show.charts import draw
 from attnviz.app.show.choose import choose
 from attnviz.app.show.facts import of_text
 from attnviz.app.show.heads_map import head_buttons, heads_map, signed
+from attnviz.core.export.table_files import Columns
 from attnviz.core.heads.at_a_glance import strongest
 from attnviz.core.pronouns.one_sentence import row_shares
 from attnviz.core.pronouns.token_places import first_candidate, nearest_candidate
@@ -85,14 +86,8 @@ def arcs(
 
 def word_weights(question: Question, head: tuple[int, int]) -> np.ndarray:
     """Return (words,) what a head gives to each word of the text from the pronoun; 0 for words without a token."""
-    row = _row(question, head)
+    row = question.row(*head)
     return np.array([row[list(tokens)].sum() if tokens else 0.0 for tokens in question.tokens])
-
-
-def _row(question: Question, head: tuple[int, int]) -> NDArray[np.float32]:
-    """Return (keys,) the pronoun's row of a head."""
-    query = slice(question.query, question.query + 1)
-    return question.trace.weights(*head, part=question.part, queries=query)[0]
 
 
 def look(visit: Visit, question: Question) -> None:
@@ -124,7 +119,7 @@ def _lead_switch(visit: Visit) -> None:
 def _where_it_went(visit: Visit, question: Question) -> str:
     """Say what the chosen head gives to each candidate, and where the rest of its weight lies."""
     tokens, _ = question.trace.tokens_of(question.part)
-    row = _row(question, (visit.layer, visit.head))
+    row = question.row(visit.layer, visit.head)
     groups = question.groups
     shares = row_shares(row, tokens, question.query, {token for group in groups for token in group})
     given = [f"{name} {row[list(group)].sum():.2f}" for name, group in zip(question.names, groups, strict=True)]
@@ -166,7 +161,7 @@ def _rules(question: Question) -> list[tuple[str, list[float]]]:
     ]
 
 
-def _bars_table(question: Question, rows):
+def _bars_table(question: Question, rows: Sequence[tuple[str, NDArray[np.float64]]]) -> Columns:
     names = [name for name, _ in rows] + [name for name, _ in _rules(question)]
     values = [list(weights) for _, weights in rows] + [shares for _, shares in _rules(question)]
     columns = {name: [round(float(row[i]), 6) for row in values] for i, name in enumerate(question.names)}
@@ -202,7 +197,7 @@ def _all_heads(visit: Visit, question: Question) -> None:
         return
     answer = question.names[question.answer]
     st.markdown(f"#### All heads: “{plain(answer)}” minus the best other candidate")
-    values, layers = margins_of(visit, question), question.trace.layers_of(question.part)
+    values, layers = margins_of(visit, question, question.answer), question.trace.layers_of(question.part)
     heads_map(
         visit,
         "margins",

@@ -10,6 +10,7 @@ from attnviz.core.pronouns.items import Span
 from attnviz.core.pronouns.mentions import find_pronouns, guess_answer, language_of, runs, suggest_candidates
 from attnviz.core.pronouns.one_sentence import word_tokens
 from attnviz.core.text.words import split_words
+from attnviz.core.trace.records import Float
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 
@@ -73,6 +74,10 @@ class Question:
     def spans(self) -> list[Span]:
         """Where in the text each candidate is."""
         return [(self.words[words[0]][0], self.words[words[-1]][1]) for words in self.candidates]
+
+    def row(self, layer: int, head: int) -> Float:
+        """Return (keys,) the pronoun's row of a head."""
+        return self.trace.head(layer, head, part=self.part).row(self.query)
 
     def word(self, index: int) -> str:
         """Return a word as it stands in the text."""
@@ -146,7 +151,7 @@ def own_lead(visit: Visit) -> str:
     """Return what suits the model: a line break, or nothing where its tokenizer puts a token of its own in front."""
     from attnviz.models.scan.sentences import lead_text
 
-    engine = cache.get_engine(visit.choice, lambda sentence: None)
+    engine = cache.get_engine(visit.choice)
     return cache.results().get(("lead", visit.choice), lambda: lead_text(engine))
 
 

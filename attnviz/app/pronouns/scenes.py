@@ -19,18 +19,20 @@ def scene(visit: Visit) -> Scene:
 
 def _question_scene(visit: Visit, question: Question) -> Scene:
     """Return the row of the word that looks, under the same lead."""
-    answer = None if question.answer is None else question.groups[question.answer][-1]
-    found = {}
-    if answer is not None:
-        found["key"], found["key_at"] = name_token(question.trace, answer, by_itself=0)
-    found["query"], found["query_at"] = name_token(question.trace, question.query, by_itself=-1)
-    named = "" if question.answer is None else question.word(question.candidates[question.answer][-1])
-    of_answer = f"{{weight:.2f}} of its weight goes to “{braced(named)}”." if named else "Where it looks."
+    query, query_at = name_token(question.trace, question.query, by_itself=-1)
+    key, key_at, of_answer = "", None, "Where it looks."
+    if question.answer is not None:
+        key, key_at = name_token(question.trace, question.groups[question.answer][-1], by_itself=0)
+        named = question.word(question.candidates[question.answer][-1])
+        of_answer = f"{{weight:.2f}} of its weight goes to “{braced(named)}”."
     return replace(
         scene_of(visit),
         title=f"What does “{question.spoken}” look at?",
         caption=f"{visit.name}: {of_answer}",
         picture="row",
         text=question.lead + question.text,
-        **found,
+        query=query,
+        query_at=query_at,
+        key=key,
+        key_at=key_at,
     )

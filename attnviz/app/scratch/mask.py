@@ -30,6 +30,7 @@ from attnviz.core.trace.records import Token
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 from attnviz.figures import component_map, head_map
+from attnviz.figures.look import LookOptions
 
 HEIGHT = 520  # of a picture, in px
 MOST_COMPONENTS = 64  # columns that are drawn
@@ -87,10 +88,10 @@ def _changed(n_tokens: int, d: int, n_heads: int, seed: int, causal: bool) -> To
 def _random_maps(visit: Visit, found: TokenChange, name: str, signs: Sequence[str], largest: float) -> None:
     """Draw one head's weights, and below them by how much each number of the output changed."""
     tokens, weights = [f"token {index}" for index in range(len(signs))], found.weights[0]
-    look = {"title": f"Weights of head 0, {name}", "theme": visit.theme, "height": 430}
+    look: LookOptions = {"title": f"Weights of head 0, {name}", "theme": visit.theme, "height": 430}
     figure = head_map(weights, tokens, tokens, allowed=weights > 0, **look)
     table = {"query": tokens, **{f"key {key}": weights[:, key].round(6) for key in range(len(tokens))}}
-    charts.draw(figure, f"mask-weights-{name.split()[0]}", f"weights {name}", partial(dict, table), about=OF_NOTHING)
+    charts.draw(figure, f"mask-weights-{name.split()[0]}", f"weights {name}", table, about=OF_NOTHING)
     figure = component_map(
         (found.output_after - found.output)[:, :MOST_COMPONENTS],
         [f"{token} {sign}" for token, sign in zip(tokens, signs, strict=True)],
@@ -101,7 +102,7 @@ def _random_maps(visit: Visit, found: TokenChange, name: str, signs: Sequence[st
     )
     table = {"token": tokens, "largest change": row_changes(found.output, found.output_after), "row": signs}
     title = f"change of the output {name}"
-    charts.draw(figure, f"mask-change-{name.split()[0]}", title, partial(dict, table), about=OF_NOTHING)
+    charts.draw(figure, f"mask-change-{name.split()[0]}", title, table, about=OF_NOTHING)
 
 
 def _swap_box() -> None:
@@ -114,7 +115,7 @@ def _real(visit: Visit, step: Step) -> None:
     if other == visit.text:
         st.info(step.say("same_word"))
         return
-    own = visit.rest.causal(visit.layer, part=visit.part)
+    own = visit.head_before.causal
     cannot = visit.info.cannot.get("causal") or (visit.part == "cross" and step.says["cross"])
     passes = {"with the mask" if own else "as it is, no mask": Switches()}
     if not cannot:
@@ -128,10 +129,10 @@ def _real(visit: Visit, step: Step) -> None:
     if not alike.n_shared:
         st.info(step.say("nothing_shared", other=other))
         return
-    _compare(visit, step, traces, alike, masked_first=bool(own))
+    _compare(visit, step, traces, alike, masked_first=own)
     if cannot:
         st.info(plain(cannot))
-    _say_compared(visit, step, traces, alike, bool(own))
+    _say_compared(visit, step, traces, alike, own)
 
 
 def _say_compared(visit: Visit, step: Step, traces: Mapping[str, tuple[Trace, Trace]], alike: Alike, own: bool) -> None:
@@ -158,25 +159,25 @@ def _compare(
     visit: Visit, step: Step, traces: Mapping[str, tuple[Trace, Trace]], alike: Alike, masked_first: bool
 ) -> None:
     """Draw the changes under the model's own mask and, with the answer, under the other one, in the same colours."""
-    where = {"part": visit.part, "queries": _last(alike.n_shared, MOST_COMPARED), "keys": slice(0, alike.n_shared)}
-    weights = {name: [t.weights(visit.layer, visit.head, **where) for t in pair] for name, pair in traces.items()}
+    heads = {name: [visit.head_of(trace) for trace in pair] for name, pair in traces.items()}
+    rows, columns = _last(alike.n_shared, MOST_COMPARED), slice(0, alike.n_shared)
+    weights = {name: [head.tile(rows, columns).weights for head in pair] for name, pair in heads.items()}
     signs = [_signs(*pair) for pair in weights.values()]
     pictures = list(weights)
-    rows = "the last {}" if alike.n_shared > MOST_COMPARED else "{}" if alike.n_before == alike.n_after else "{} shared"
-    if len(pictures) == 2 and not _asked(step, signs, rows.format(len(signs[0])), masked_first):
+    said = "the last {}" if alike.n_shared > MOST_COMPARED else "{}" if alike.n_before == alike.n_after else "{} shared"
+    if len(pictures) == 2 and not _asked(step, signs, said.format(len(signs[0])), masked_first):
         pictures.pop()
     drawn = _last(alike.n_shared, MOST_TOKENS)
     sides = zip(*(trace.tokens_of(visit.part) for trace in next(iter(traces.values()))), strict=True)
     labels = [_before_and_after(before, after, drawn) for before, after in sides]  # of queries, of keys
-    largest = _coloured(weights.values(), alike.first - where["queries"].start)
-    columns = st.columns(2, gap="medium")
-    for column, name, sign in zip(columns, pictures, signs, strict=False):
-        of = traces[name][0].head(visit.layer, visit.head, part=visit.part).tile(drawn, drawn)
+    largest = _coloured(weights.values(), alike.first - rows.start)
+    boxes = st.columns(2, gap="medium")
+    for box, name, sign in zip(boxes, pictures, signs, strict=False):
         before, after = (side[-(drawn.stop - drawn.start) :, drawn] for side in weights[name])
-        with column:
-            _difference(visit, name, before, after, sign, labels, of, largest)
+        with box:
+            _difference(visit, name, before, after, sign, labels, heads[name][0].tile(drawn, drawn), largest)
     if len(pictures) < len(weights):
-        with columns[1]:
+        with boxes[1]:
             awaited(step.say("awaited"), HEIGHT)
 
 
@@ -239,15 +240,15 @@ def _difference(
         allowed=of.allowed,
         kind="difference",
         value_range=(-largest, largest),
-        query_start=of.queries.start,
-        key_start=of.queries.start,
+        query_start=of.tokens[0][0].index,
+        key_start=of.tokens[1][0].index,
         title=f"{visit.name} {name}: change of weights",
         theme=visit.theme,
         height=HEIGHT,
     )
     table = {"query": queries, "largest change": row_changes(before, after), "row": signs}
     title = f"change {visit.name} {name}"
-    charts.draw(figure, f"mask-real-{name.split()[0]}", title, partial(dict, table), about=at_rest(visit))
+    charts.draw(figure, f"mask-real-{name.split()[0]}", title, table, about=at_rest(visit))
 
 
 def _stand_ins(step: Step) -> None:

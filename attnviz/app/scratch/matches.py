@@ -14,6 +14,7 @@ from attnviz.app.scratch.weighted_sum import cell_vote, next_word
 from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
 from attnviz.app.shell.markdown import plain, table
+from attnviz.app.shell.passing import passing
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import charts
 from attnviz.app.show.lesson import Step, folded, guess, in_powers, minus
@@ -39,7 +40,7 @@ def draw(visit: Visit, step: Step) -> None:
     apart = found["float32"][1]
     most, finest = (float(np.abs(found[name][1]).max()) for name in TYPES)
     exact = step.says["answer_exact"] if most == finest == 0 else ""
-    guess(step, answer=exact, weights=in_powers(most), fine=in_powers(finest))
+    guess(step, "", exact, weights=in_powers(most), fine=in_powers(finest))
     left, right = st.columns(2, gap="medium")
     with left:
         _map(visit, numbers, apart)
@@ -98,7 +99,7 @@ def _map(visit: Visit, numbers: Numbers, apart: NDArray[np.floating]) -> None:
     queries, keys = numbers.queries[numbers.shown], numbers.keys[numbers.shown]
     columns = {token.label + f" ({token.index})": [_tiny(x) for x in apart[:, i]] for i, token in enumerate(keys)}
     columns = {"query": [token.label for token in queries], **columns}
-    charts.draw(figure, "lesson-apart", name, lambda: columns, about=numbers.about)
+    charts.draw(figure, "lesson-apart", name, columns, about=numbers.about)
 
 
 def _whole_model(visit: Visit, step: Step) -> None:
@@ -106,8 +107,7 @@ def _whole_model(visit: Visit, step: Step) -> None:
     if len(visit.rest.tokens) > MOST_TOKENS:
         st.info(step.say("too_long", most=MOST_TOKENS))
         return
-    other = "torch" if visit.choice.engine == "numpy" else "numpy"
-    choice = replace(visit.choice, engine=other, dtype="float32")
+    choice = replace(visit.choice, engine="torch" if visit.choice.engine == "numpy" else "numpy", dtype="float32")
     try:
         trace = _read(visit, choice)
     except ValueError as error:
@@ -118,7 +118,7 @@ def _whole_model(visit: Visit, step: Step) -> None:
     n_heads = sum(
         visit.rest.heads(layer, part=part) for part in visit.rest.parts for layer in visit.rest.layers_of(part)
     )
-    dtype = visit.choice.dtype if other == "numpy" else choice.dtype
+    dtype = visit.choice.dtype if choice.engine == "numpy" else choice.dtype
     st.markdown(step.say("whole", n_heads=n_heads, weights=_tiny(weights), dtype=dtype))
     if visit.info.predicts:
         chance = largest_probability_difference(visit.rest, trace)
@@ -127,11 +127,8 @@ def _whole_model(visit: Visit, step: Step) -> None:
 
 
 def _read(visit: Visit, choice: ModelChoice) -> Trace:
-    place = st.empty()
-    try:
+    with passing() as place:
         return cache.get_trace(choice, visit.text, Switches(), say=lambda sentence: place.info(plain(sentence)))
-    finally:
-        place.empty()
 
 
 def _end(visit: Visit, step: Step, numbers: Numbers) -> None:
@@ -142,8 +139,8 @@ def _end(visit: Visit, step: Step, numbers: Numbers) -> None:
     if flow is None or flow.model.head is None:
         trail(numbers, "value", value=size, n=4)
         return
-    words, chances = next_word(visit, numbers, flow)
-    vote = float(cell_vote(numbers, flow, words)[0])
+    words, chances = next_word(flow)
+    vote = float(cell_vote(visit, numbers, flow, words)[0])
     ladder(numbers, size, visit.rest.label_of(int(words[0])), vote, float(chances[0]))
     trace = visit.rest
     n_cells = sum(trace.heads(layer) * int(trace.allowed(layer, 0).sum()) for layer in trace.layers)

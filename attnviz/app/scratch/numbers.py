@@ -63,7 +63,7 @@ class Numbers:
     @property
     def about(self) -> Facts:
         """What is true of these numbers, for files."""
-        return OF_NOTHING if self.of is None else of_head(self.of.trace, self.name, self.of.part)
+        return OF_NOTHING if self.of is None else of_head(self.of)
 
     @property
     def query_labels(self) -> list[str]:
@@ -171,15 +171,13 @@ def real_numbers(visit: Visit) -> Numbers:
     Raises:
         ValueError: this model gives no q and k.
     """
-    trace, of = visit.rest, visit.rest.head(visit.layer, visit.head, part=visit.part)
-    q, k, v = trace.qkv(visit.layer, visit.head, part=visit.part)
+    of = visit.head_before
     queries, keys = of.tokens
     query = _chosen_query(visit, len(queries))
     shown = _window(query, len(queries), len(keys))
     row = of.tile(slice(query, query + 1))
     cell = query, _chosen_key(row.weights[0], row.allowed[0], shown)
-    scale = trace.scale(visit.layer, part=visit.part)
-    return Numbers(visit.name, q, k, v, scale, queries, keys, cell, shown, of.tile(shown))
+    return Numbers(visit.name, *of.qkv, of.scale, queries, keys, cell, shown, of.tile(shown))
 
 
 def random_numbers() -> Numbers:

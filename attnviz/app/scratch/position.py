@@ -13,10 +13,11 @@ from attnviz.app.scratch.numbers import MOST_TOKENS, Numbers, numbers_row, pick
 from attnviz.app.scratch.trail import trail
 from attnviz.app.shell import cache
 from attnviz.app.shell.markdown import as_sentence
-from attnviz.app.shell.visit import Visit
+from attnviz.app.shell.visit import Visit, choose_head
 from attnviz.app.show import charts
 from attnviz.app.show.charts import heads_table, of_head
 from attnviz.app.show.facts import at_rest, of_text
+from attnviz.app.show.heads_map import head_button
 from attnviz.app.show.lesson import Step, awaited, folded, guess
 from attnviz.app.show.numpy_model import numpy_model
 from attnviz.core.attention.rotary import score_by_distance, turn_back
@@ -65,7 +66,7 @@ def draw(visit: Visit, step: Step) -> None:
         _guess_of_shuffled(visit, step)
     if theta is not None:
         _curves(visit, step, numbers, best if looks_back else None, theta)
-        folded(step.say("turns_title"), "position-turns", partial(_turns, step, theta))
+        folded(step.say("turns_title"), "position-turns", lambda: st.markdown(step.say("turns", theta=theta)))
     elif model is not None:
         st.markdown(step.say("learned"))
     folded(step.say("shuffle_title"), "position-shuffle", partial(_shuffle_part, visit, step, told=asked))
@@ -81,7 +82,7 @@ def previous_token_head(visit: Visit) -> tuple[tuple[int, int], bool]:
 
 def _curves(visit: Visit, step: Step, numbers: Numbers, best: tuple[int, int] | None, theta: float) -> None:
     """Draw the followed pair's score over distance in the chosen head and, with the answer, in another one."""
-    other = None if best in (None, (visit.layer, visit.head)) else _of_head(visit, numbers, *best)
+    other = None if best is None or best == (visit.layer, visit.head) else _of_head(visit, numbers, *best)
     shown = other is not None and guess(step, **_moves(numbers, other, theta))
     trail(numbers, "score", names={"product": "q · k, turned"})
     ends = _common_range([numbers] if other is None else [numbers, other], theta)
@@ -89,7 +90,7 @@ def _curves(visit: Visit, step: Step, numbers: Numbers, best: tuple[int, int] | 
     with left:
         _curve(visit, numbers, theta, ends, "own")
     with right:
-        if other is None:
+        if best is None or other is None:
             st.markdown(step.say("is_previous", name=visit.name) if best else step.says["no_previous"])
         elif shown:
             _curve(visit, other, theta, ends, "previous")
@@ -98,16 +99,11 @@ def _curves(visit: Visit, step: Step, numbers: Numbers, best: tuple[int, int] | 
             awaited(step.say("awaited"), HEIGHT)
 
 
-def _turns(step: Step, theta: float) -> None:
-    st.markdown(step.say("turns", theta=theta))
-
-
 def _of_head(visit: Visit, numbers: Numbers, layer: int, head: int) -> Numbers:
     """Return the numbers of another head, with the same two tokens followed."""
-    q, k, v = visit.rest.qkv(layer, head, part=visit.part)
-    scale = visit.rest.scale(layer, part=visit.part)
-    of = replace(numbers.of, layer=layer, head=head)
-    return replace(numbers, name=of.name, q=q, k=k, v=v, scale=scale, of=of)
+    of = visit.rest.head(layer, head, part=visit.part).tile(numbers.shown)
+    q, k, v = of.qkv
+    return replace(numbers, name=of.name, q=q, k=k, v=v, scale=of.scale, of=of)
 
 
 def _scores(numbers: Numbers, theta: float) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
@@ -172,11 +168,10 @@ def _distances(pair: NDArray[np.floating], others: NDArray[np.floating]) -> Colu
     return {"distance": np.arange(len(pair)), "this pair": pair, "mean of all pairs": others.mean(axis=1)}
 
 
-def _take(layer: int, head: int, cell: tuple[int, int] | None = None) -> None:
-    """Choose a head, and keep following that cell if there is one; else each head has a pair of its own."""
-    if cell is not None:
-        pick(cell)
-    st.session_state.layer, st.session_state.head = layer, head
+def _take(layer: int, head: int, cell: tuple[int, int]) -> None:
+    """Choose a head, and keep following that cell; else each head has a pair of its own."""
+    pick(cell)
+    choose_head(layer, head)
 
 
 def _shuffle(visit: Visit) -> Shuffled | str:
@@ -256,12 +251,7 @@ def _extremes(step: Step, layers: Sequence[int], lead: NDArray[np.float64]) -> N
         with st.container(horizontal=True, gap="small"):
             for place in places:
                 row, head = divmod(int(place), lead.shape[1])
-                st.button(
-                    f"L{layers[row]} H{head}: {number(lead[row, head])}",
-                    key=f"shuffled {layers[row]} {head}",
-                    on_click=_take,
-                    args=(layers[row], head),
-                )
+                head_button("shuffled", layers[row], head, f": {number(lead[row, head])}")
 
 
 def _two_maps(visit: Visit, step: Step, shuffled: Shuffled) -> None:
@@ -279,7 +269,7 @@ def _two_maps(visit: Visit, step: Step, shuffled: Shuffled) -> None:
 
 def _map(visit: Visit, trace: Trace, title: str) -> None:
     part = slice(0, min(len(trace.tokens), MOST_TOKENS))
-    drawn = of_head(trace.head(visit.layer, visit.head, part=visit.part).tile(part, part))
+    drawn = of_head(visit.head_of(trace).tile(part, part))
     name, about = f"{visit.name} {title}", of_text(visit, trace)
     look = {"title": f"{visit.name}, {title}", "theme": visit.theme, "height": 480}
     charts.draw_map(drawn, f"lesson-map-{title}", name, about=about, **look)

@@ -1,5 +1,6 @@
 """Step 1, three roles: the queries, keys and values of one head."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -54,7 +55,9 @@ def _more(visit: Visit, step: Step, numbers: Numbers) -> None:
         st.markdown(_shared(visit, step))
 
 
-def _vectors(visit: Visit, numbers: Numbers, title: str, values: NDArray[np.floating], labels, token: int) -> None:
+def _vectors(
+    visit: Visit, numbers: Numbers, title: str, values: NDArray[np.floating], labels: Sequence[str], token: int
+) -> None:
     part = slice(numbers.shown.start, min(numbers.shown.stop, len(labels)))
     drawn = values[part, :MOST_COMPONENTS]
     figure = component_map(
@@ -72,7 +75,7 @@ def _vectors(visit: Visit, numbers: Numbers, title: str, values: NDArray[np.floa
     charts.draw(figure, f"roles-{name}", f"{name} {numbers.name}", table, about=numbers.about)
 
 
-def vectors_table(values: NDArray[np.floating], labels) -> Columns:
+def vectors_table(values: NDArray[np.floating], labels: Sequence[str]) -> Columns:
     """Return a column of tokens and one of each component."""
     rounded = np.asarray(values, np.float64).round(4)
     columns = {str(index): rounded[:, index] for index in range(min(rounded.shape[1], MOST_COMPONENTS))}

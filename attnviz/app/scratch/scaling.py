@@ -34,6 +34,7 @@ from attnviz.core.softmax.score_size import (
 )
 from attnviz.core.threads import half_the_cores
 from attnviz.figures import Line, gradient_histogram, saturation_histogram, score_histogram, share_curves
+from attnviz.figures.look import LookOptions
 
 NAMES = ("with 1/√d", "without")
 OWN_NAMES = ("with its factor", "without")
@@ -149,7 +150,7 @@ def _scores(
         table = {"from": (edges * factor)[:-1].round(4), "to": (edges * factor)[1:].round(4), "scores": counts}
         place = f"{key}-{'without' if second else 'with'}"
         with column:
-            charts.draw(figure, f"scores-{place}", f"scores {place}", partial(dict, table), about=_facts(visit, key))
+            charts.draw(figure, f"scores-{place}", f"scores {place}", table, about=_facts(visit, key))
 
 
 def _densities(d: int, factor: float) -> list[tuple[str, np.ndarray, np.ndarray]]:
@@ -176,7 +177,7 @@ def _sharpness(visit: Visit, found: Scaling, names: tuple[str, str], key: str) -
 
 def _maxima(visit: Visit, sides: Sequence[Histogram], names: tuple[str, str], key: str) -> None:
     a, b = sides
-    look = {"title": "Largest weight of each row", "theme": visit.theme, "height": HEIGHT}
+    look: LookOptions = {"title": "Largest weight of each row", "theme": visit.theme, "height": HEIGHT}
     figure = saturation_histogram(a.counts, b.counts, a.edges, names=names, **look)
     table = partial(_histogram_table, a, b, names)
     charts.draw(figure, f"maxima-{key}", f"row maxima {key}", table, about=_facts(visit, key))
@@ -239,9 +240,9 @@ def _curves(visit: Visit, step: Step) -> None:
         (right, "erratic", "Rows with hardly any gradient or too much", erratic),
     ):
         figure = share_curves(x, lines, title=title, height=400, x_name=x_name, marked=marked, theme=visit.theme)
-        table = {x_name: x, **{line.name: np.round(line.shares, 4) for line in lines}}
+        table = {x_name: x, **{line.name: np.asarray(line.shares).round(4) for line in lines}}
         with column:
-            charts.draw(figure, f"curves-{name}", name, partial(dict, table), about=OF_NOTHING)
+            charts.draw(figure, f"curves-{name}", name, table, about=OF_NOTHING)
     st.caption(step.say("curves"))
 
 
@@ -268,8 +269,7 @@ def _real(visit: Visit, step: Step) -> None:
     _sharpness(visit, found, OWN_NAMES, "real")
     counted, said = st.columns(2, gap="medium")
     counted.markdown(_table(found, OWN_NAMES))
-    scores = visit.rest.scores(visit.layer, visit.head, part=visit.part)
-    spread = float(np.median(row_spread(scores)))
+    spread = float(np.median(row_spread(visit.head_before.scores)))
     said.caption(step.say("real", spread=spread, at_rest=_at_rest(visit, found.unscaled)))
     said.markdown(step.say("wrong_temperature", factor=found.factor))
 
@@ -279,16 +279,14 @@ def _own_scaling(visit: Visit) -> Scaling | str:
     reason = visit.info.cannot.get("scores") or visit.info.cannot.get("scaled")
     if reason:
         return reason
-    where = (visit.layer, visit.head)
-    key = ("head scaling", visit.choice, visit.text, visit.part, where)
+    key = ("head scaling", visit.choice, visit.text, visit.part, visit.layer, visit.head)
     try:
-        return cache.results().get(key, lambda: head_scaling(visit.rest.head(*where, part=visit.part)))
+        return cache.results().get(key, lambda: head_scaling(visit.head_before))
     except ValueError as error:
         return f"Not here: {error}."
 
 
 def _at_rest(visit: Visit, rows: Rows) -> float:
     """Return the share of rows that have more than 0.99 on the first token or a special one without the factor."""
-    _, keys = visit.rest.tokens_of(visit.part)
-    resting = np.array([token.index == 0 or token.special for token in keys])  # (keys,)
+    resting = np.array([token.index == 0 or token.special for token in visit.head_before.tokens[1]])  # (keys,)
     return saturated_share(rows.maxima, resting[rows.strongest]).at_rest

@@ -27,9 +27,8 @@ def scene(visit: Visit) -> Scene:
 
 def _mask_scene(visit: Visit) -> dict[str, Any]:
     """Point at the cell above the diagonal with the most weight without the mask: a row before the last."""
-    switches = Switches(causal=not visit.rest.causal(visit.layer))
-    free = Switches(causal=False)
-    ahead = np.triu(visit.rest.weights(visit.layer, visit.head, switches=free), 1)
+    switches = Switches(causal=not visit.head_before.causal)
+    ahead = np.triu(visit.head_before.under(Switches(causal=False)).weights, 1)
     query, key = (int(place) for place in np.unravel_index(ahead.argmax(), ahead.shape))
     return {
         "title": "With the causal mask, and without",

@@ -69,7 +69,7 @@ def _products(visit: Visit, numbers: Numbers, products: np.ndarray, few: np.ndar
     )
     query, key = numbers.cell
     table = {"component": np.arange(len(products)), "q": numbers.q[query], "k": numbers.k[key], "product": products}
-    charts.draw(figure, "lesson-products", f"products {numbers.name}", partial(dict, table), about=numbers.about)
+    charts.draw(figure, "lesson-products", f"products {numbers.name}", table, about=numbers.about)
 
 
 def _row(step: Step, numbers: Numbers) -> None:

@@ -58,9 +58,9 @@ def _random(visit: Visit, step: Step, n_heads: int) -> None:
     title = f"Weights of {n_heads} heads" if n_heads > 1 else "Weights of one head"
     figure = layer_overview(thumbnails, title=title, theme=visit.theme)
     labels = [f"token {index}" for index in range(n_tokens)]
-    columns = {"head": np.repeat(np.arange(n_heads), n_tokens), "query": labels * n_heads}
     keys = {label: weights[..., index].ravel().round(4) for index, label in enumerate(labels)}
-    charts.draw(figure, "lesson-heads", "random heads", lambda: columns | keys, about=OF_NOTHING)
+    columns = {"head": np.repeat(np.arange(n_heads), n_tokens), "query": labels * n_heads, **keys}
+    charts.draw(figure, "lesson-heads", "random heads", columns, about=OF_NOTHING)
     st.markdown(_cost_table(step, n_tokens, width, n_heads))
     st.caption(step.say("cost"))
 
@@ -157,4 +157,4 @@ def _writes(visit: Visit, step: Step, numbers: Numbers, weights: NDArray[np.floa
         height=330,
     )
     columns = {"head": np.arange(len(weights)), "size": sizes}
-    charts.draw(figure, "lesson-writes", f"writes layer {visit.layer}", partial(dict, columns), about=numbers.about)
+    charts.draw(figure, "lesson-writes", f"writes layer {visit.layer}", columns, about=numbers.about)

@@ -43,7 +43,7 @@ def draw(visit: Visit, step: Step) -> None:
         _row(visit, numbers, weights, heat)
     with right:
         once_shown(shown, step, HEIGHT, partial(_sums, visit, step, numbers, weights))
-    folded(step.say("answers_title"), "softmax-answers", partial(_answers, step, numbers, weights[numbers.row], heat))
+    folded(step.say("answers_title"), "softmax-answers", partial(_answers, step, weights[numbers.row], heat))
     folded(step.say("overflow_title"), "softmax-exponents", partial(_exponents, visit, step, numbers, heat))
 
 
@@ -84,10 +84,10 @@ def _row(visit: Visit, numbers: Numbers, weights: NDArray[np.floating], heat: fl
         "weight": numbers.weights[row][shown],
         f"temperature {heat:g}": weights[row][shown],
     }
-    charts.draw(figure, "softmax-row", f"row {numbers.name}", partial(dict, table), about=numbers.about)
+    charts.draw(figure, "softmax-row", f"row {numbers.name}", table, about=numbers.about)
 
 
-def _answers(step: Step, numbers: Numbers, weights: NDArray[np.floating], heat: float) -> None:
+def _answers(step: Step, weights: NDArray[np.floating], heat: float) -> None:
     """Say how strongly a row's weights answer to a small change of its scores."""
     gradient = float(jacobian_norm(weights[None])[0]) / heat  # a score is divided by it before the softmax
     st.markdown(step.say("row", gradient=gradient))
@@ -104,7 +104,7 @@ def _sums(visit: Visit, step: Step, numbers: Numbers, weights: NDArray[np.floati
     labels = numbers.key_labels[shown]
     figure = sum_bars(rows, columns, labels, start=shown.start, theme=visit.theme)
     table = {"token": labels, "its row": rows, "its column": columns}
-    charts.draw(figure, "softmax-sums", f"sums {numbers.name}", partial(dict, table), about=numbers.about)
+    charts.draw(figure, "softmax-sums", f"sums {numbers.name}", table, about=numbers.about)
     if float(rows.max()) < 0.999:
         st.caption(step.say("sinks", n=len(rows), total=float(columns.sum())))
 
@@ -145,7 +145,7 @@ def _both_ways(
     labels: list[str],
     name: str,
     literal: NDArray[np.floating],
-    stable: NDArray[np.float64],
+    stable: NDArray[np.floating],
 ) -> None:
     """Show the largest scores on their way to shares, as the formula writes it and with the largest taken off."""
     kind, shifted = literal.dtype, scores - scores.max()
@@ -182,11 +182,11 @@ def _raw_row(visit: Visit, numbers: Numbers) -> tuple[NDArray[np.float64], list[
         allowed, scores, where = numbers.allowed[query], products[query], f"row {query}"
     else:
         best = _largest(visit)
-        q, k, _ = visit.rest.qkv(best.layer, best.head, part=visit.part)
         of = visit.rest.head(best.layer, best.head, part=visit.part)
+        q, k, _ = of.qkv
         allowed = of.tile(slice(best.query, best.query + 1)).allowed[0]
         scores = q[best.query] @ k.T
-        where = f"the row of {numbers.query_labels[best.query]} in L{best.layer} H{best.head}"
+        where = f"the row of {numbers.query_labels[best.query]} in {of.name}"
     names = [label for label, seen in zip(labels, allowed, strict=True) if seen]
     return np.asarray(scores[allowed], np.float64), names, where
 

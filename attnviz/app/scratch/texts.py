@@ -1,11 +1,8 @@
 """The steps of the lesson, from `texts.toml`."""
 
-from functools import cache
-
 from attnviz.app.show.lesson import Step, read_steps
 
 
-@cache
 def all_steps() -> dict[str, Step]:
     """Return the steps by name, in the order of the file."""
     return read_steps("attnviz.app.scratch", "step")

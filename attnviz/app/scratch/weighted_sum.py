@@ -17,6 +17,7 @@ from attnviz.app.show.lesson import Step, folded, guess, once_shown, per_cent
 from attnviz.core.attention.textbook import softmax
 from attnviz.core.values.contributions import contributions, cosine, size_shares
 from attnviz.figures import component_bars, component_map, labelled_bars, row_bars
+from attnviz.figures.look import LookOptions
 from attnviz.figures.theme import number
 
 HEIGHT = 460  # of a picture, in px
@@ -49,18 +50,18 @@ def draw(visit: Visit, step: Step) -> None:
         folded(step.say("word_title"), "weighted-sum-word", partial(_next_word, visit, step, numbers, flow, parts))
 
 
-def next_word(visit: Visit, numbers: Numbers, flow: Stream) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def next_word(flow: Stream) -> tuple[NDArray[np.int64], NDArray[np.floating]]:
     """Return the numbers of the likeliest tokens after the followed query, and their probabilities."""
     chances = softmax(flow.logits().astype(np.float64))
     words = np.argsort(-chances, kind="stable")[:N_WORDS]
     return words, chances[words]
 
 
-def cell_vote(numbers: Numbers, flow: Stream, words: NDArray[np.int64]) -> NDArray[np.float32]:
+def cell_vote(visit: Visit, numbers: Numbers, flow: Stream, words: NDArray[np.int64]) -> NDArray[np.float32]:
     """Return (words,) what the followed cell, weight times value, adds to the logits of these words."""
     query, key = numbers.cell
     part = numbers.weights[numbers.row, key] * numbers.v[key]
-    return flow.votes(flow.write(numbers.of.layer, numbers.of.head, part), words)
+    return flow.votes(flow.write(visit.layer, visit.head, part), words)
 
 
 def _answer(numbers: Numbers, weights: NDArray[np.floating], parts: NDArray[np.floating]) -> dict[str, Any]:
@@ -79,7 +80,9 @@ def _answer(numbers: Numbers, weights: NDArray[np.floating], parts: NDArray[np.f
     }
 
 
-def _shares(visit: Visit, numbers: Numbers, weights, parts, shown: bool) -> None:
+def _shares(
+    visit: Visit, numbers: Numbers, weights: NDArray[np.floating], parts: NDArray[np.floating], shown: bool
+) -> None:
     """Draw the weights and, once the answer is `shown`, the share of the output that each key makes."""
     keys = numbers.shown_keys
     allowed, labels = numbers.allowed[numbers.row, keys], numbers.key_labels[keys]
@@ -98,7 +101,7 @@ def _shares(visit: Visit, numbers: Numbers, weights, parts, shown: bool) -> None
     )
     columns = {"key": labels, "weight": weights[keys], "size of value": np.linalg.norm(numbers.v[keys], axis=1)}
     columns |= {"share": shares[keys]} if shown else {}
-    charts.draw(figure, "lesson-shares", f"shares {numbers.name}", partial(dict, columns), about=numbers.about)
+    charts.draw(figure, "lesson-shares", f"shares {numbers.name}", columns, about=numbers.about)
 
 
 def _stack(visit: Visit, numbers: Numbers, parts: NDArray[np.floating]) -> None:
@@ -155,10 +158,11 @@ def _sizes_and_likeness(
 
 def _sizes(visit: Visit, numbers: Numbers, sizes: dict[str, float]) -> None:
     """Draw the sizes of vectors, what the head adds the third of them."""
-    look = {"title": "How much is added", "theme": visit.theme, "height": 330}
-    table = {"vector": list(sizes), "size": list(sizes.values())}
-    figure = labelled_bars(table["size"], table["vector"], highlighted=[2], value_name="size of the vector", **look)
-    charts.draw(figure, "lesson-sizes", f"sizes {numbers.name}", partial(dict, table), about=numbers.about)
+    look: LookOptions = {"title": "How much is added", "theme": visit.theme, "height": 330}
+    vectors, values = list(sizes), list(sizes.values())
+    figure = labelled_bars(values, vectors, highlighted=[2], value_name="size of the vector", **look)
+    table = {"vector": vectors, "size": values}
+    charts.draw(figure, "lesson-sizes", f"sizes {numbers.name}", table, about=numbers.about)
 
 
 def _likeness(visit: Visit, numbers: Numbers, flow: Stream) -> float:
@@ -175,16 +179,16 @@ def _likeness(visit: Visit, numbers: Numbers, flow: Stream) -> float:
         height=330,
     )
     table = {"entering layer": np.arange(len(likeness)), "cosine": likeness}
-    charts.draw(figure, "lesson-likeness", f"likeness {numbers.name}", partial(dict, table), about=numbers.about)
+    charts.draw(figure, "lesson-likeness", f"likeness {numbers.name}", table, about=numbers.about)
     return float(likeness[visit.layer])
 
 
 def _next_word(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: NDArray[np.floating]) -> None:
     """Draw what the head adds by itself to the logits of the likeliest next words."""
-    words, chances = next_word(visit, numbers, flow)
+    words, chances = next_word(flow)
     labels = [visit.rest.label_of(int(word)) for word in words]
     votes = flow.votes(flow.write(visit.layer, visit.head, parts.sum(axis=0)), words)
-    cell = cell_vote(numbers, flow, words)
+    cell = cell_vote(visit, numbers, flow, words)
     trail(numbers, "logit", value=_size(parts[numbers.cell[1]]), logit=(labels[0], float(cell[0])), n=5)
     said = {"name": numbers.name, "word": labels[0], "second": labels[1], "chance": per_cent(chances[0], 1)}
     sizes = {"vote": votes[0], "cell": cell[0], "factor": np.exp(votes[0]), "lead": votes[0] - votes[1]}
@@ -198,7 +202,7 @@ def _next_word(visit: Visit, step: Step, numbers: Numbers, flow: Stream, parts: 
         theme=visit.theme,
     )
     columns = {"next word": labels, "probability": chances, "added by the head": votes, "by the followed cell": cell}
-    charts.draw(figure, "lesson-votes", f"votes {numbers.name}", partial(dict, columns), about=numbers.about)
+    charts.draw(figure, "lesson-votes", f"votes {numbers.name}", columns, about=numbers.about)
     st.caption(step.say("direct"))
 
 

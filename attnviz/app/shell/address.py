@@ -7,7 +7,7 @@ page has run. Streamlit's own binding to the address knows only boxes on the pag
 import base64
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 import streamlit as st
@@ -137,7 +137,8 @@ def remember() -> None:
 def run_again() -> NoReturn:
     """Run the whole page again for what was clicked; the browser may not have heard of the newest address yet."""
     st.session_state["own run"] = True
-    st.rerun()
+    rerun: Callable[[], NoReturn] = st.rerun
+    rerun()
 
 
 def _values() -> dict[str, Any]:

@@ -7,7 +7,7 @@ by an object. Arrays in traces are read-only, so sharing them is safe.
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -16,6 +16,7 @@ from attnviz.core.heads.at_a_glance import Survey, survey
 from attnviz.core.heads.battery import BatteryScores, battery_texts, score_battery
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
+from attnviz.models.engine import Engine
 
 MODELS_IN_MEMORY = int(os.environ.get("ATTNVIZ_MODELS", "3"))
 TRACE_BYTES = float(os.environ.get("ATTNVIZ_TRACE_MB", "2000")) * 1e6
@@ -28,12 +29,12 @@ class ModelChoice:
 
     name: str
     dtype: str = "float32"
-    engine: str = "torch"
+    engine: Literal["torch", "numpy"] = "torch"
     revision: str | None = None
 
 
 @st.cache_resource(show_spinner=False)
-def engines() -> Shelf[Any]:
+def engines() -> Shelf[Engine]:
     """Return the shelf of loaded models, shared by all visitors."""
     return Shelf(MODELS_IN_MEMORY)
 
@@ -50,7 +51,7 @@ def results() -> Shelf[Any]:
     return Shelf(200)
 
 
-def get_engine(choice: ModelChoice, say: Callable[[str], None]) -> Any:
+def get_engine(choice: ModelChoice, say: Callable[[str], None] = lambda sentence: None) -> Engine:
     """Return the engine of a choice, loading it if no visitor has yet.
 
     Raises:
@@ -105,7 +106,7 @@ def get_survey(
 
 def get_battery(choice: ModelChoice, part: str, on_text: Callable[[int, int], None] | None = None) -> BatteryScores:
     """Return how each head of a model scores on the reference texts: a pass a text, once a model."""
-    engine = get_engine(choice, lambda sentence: None)
+    engine = get_engine(choice)
 
     def passes() -> Iterator[tuple[str, Trace]]:
         texts = battery_texts()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from attnviz.core.trace.trace import Trace
+from attnviz.core.trace.maps import Maps
 
 FILE = resources.files("attnviz.app.shell") / "examples.toml"
 
@@ -34,7 +34,7 @@ class Example:
     caption: str
     key_at: int = 0
 
-    def cell(self, trace: Trace) -> tuple[int, int]:
+    def cell(self, trace: Maps) -> tuple[int, int]:
         """Return (query, key) as token positions.
 
         Raises:
@@ -42,13 +42,13 @@ class Example:
         """
         return word_token(trace, self.query, -1), word_token(trace, self.key, self.key_at)
 
-    def weight(self, trace: Trace) -> float:
+    def weight(self, trace: Maps) -> float:
         """Return the weight of the cell that the example points at."""
         query, key = self.cell(trace)
         return float(trace.weights(self.layer, self.head)[query, key])
 
 
-def word_token(trace: Trace, word: str, occurrence: int) -> int:
+def word_token(trace: Maps, word: str, occurrence: int) -> int:
     """Return the position of the last token of an occurrence of a word in the traced text.
 
     Raises:

@@ -7,6 +7,7 @@ import streamlit as st
 from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
 from attnviz.app.shell.markdown import as_sentence, plain
+from attnviz.app.shell.passing import passing
 from attnviz.app.shell.visit import fit_selection
 from attnviz.core.trace.records import ModelInfo
 from attnviz.models.load.catalogue import CATALOGUE
@@ -38,7 +39,7 @@ def model(said: Any) -> tuple[ModelChoice, ModelInfo] | None:
         last = st.session_state.get("loaded")
         if last is None:
             return None
-        info = cache.get_engine(last, lambda sentence: None).info
+        info = cache.get_engine(last).info
         said.caption(plain(f"Still showing {info.title}."))
         wanted = last
     st.session_state.loaded = wanted
@@ -90,12 +91,9 @@ def about_model(info: ModelInfo) -> None:
 
 
 def _load(wanted: ModelChoice, said: Any) -> ModelInfo:
-    place = said.empty()  # always, so that nothing below it moves when the progress goes
-    known = cache.engines().peek(wanted)
-    if known is not None:
-        return known.info
-    try:
+    with said, passing() as place:  # always, so that nothing below it moves when the progress goes
+        known = cache.engines().peek(wanted)
+        if known is not None:
+            return known.info
         with place.status(plain(f"Loading {wanted.name}")) as status:
             return cache.get_engine(wanted, lambda text: status.update(label=plain(text))).info
-    finally:
-        place.empty()

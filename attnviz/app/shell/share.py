@@ -9,7 +9,7 @@ import streamlit as st
 from attnviz.app.components.copy_link.copy_link import copy_link
 from attnviz.app.shell import address as state
 
-LARGEST = 25  # version of a QR code, 117 squares a side: larger ones can't be read from a projector
+LARGEST = 117  # squares a side of a QR code: larger ones can't be read from a projector
 QUIET = 4  # white squares around the code, as the standard asks
 OWN_NAMES = ("localhost", "127.0.0.1", "::1")
 LEAST = 260  # px a side of the picture
@@ -41,7 +41,7 @@ def qr_svg(link: str) -> str | None:
         code = segno.make(link, micro=False, error="l")
     except segno.DataOverflowError:
         return None
-    if code.version > LARGEST:
+    if code.symbol_size(border=0)[0] > LARGEST:
         return None
     drawn = code.svg_inline(border=QUIET, light="white", dark="black", omitsize=True)
     return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" shape-rendering="crispEdges" ', 1)

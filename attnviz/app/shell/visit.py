@@ -9,6 +9,7 @@ from attnviz.app.shell import address as state
 from attnviz.app.shell import cache
 from attnviz.app.shell.address import run_again
 from attnviz.app.shell.cache import ModelChoice
+from attnviz.app.shell.passing import passing
 from attnviz.core.trace.head import Head
 from attnviz.core.trace.records import ModelInfo
 from attnviz.core.trace.switches import Forbidden, Switches
@@ -48,15 +49,19 @@ class Visit:
         """The selected head's name, such as "L13 H8"."""
         return f"L{self.layer} H{self.head}"
 
+    def head_of(self, trace: Trace) -> Head:
+        """Return the selected head of a trace, such as that of another text."""
+        return trace.head(self.layer, self.head, part=self.part)
+
     @property
     def head_before(self) -> Head:
         """The selected head without the switches."""
-        return self.rest.head(self.layer, self.head, part=self.part)
+        return self.head_of(self.rest)
 
     @property
     def head_after(self) -> Head:
         """The selected head under the switches."""
-        return self.after.head(self.layer, self.head, part=self.part, switches=self.picture)
+        return self.head_of(self.after).under(self.picture)
 
     def head_in(self, view: str) -> Head:
         """Return the selected head as a view shows it: without the switches in "before", else with them."""
@@ -80,9 +85,7 @@ class Visit:
     @property
     def scale(self) -> float | None:
         """The model's own factor in the selected layer, None if only its finished maps are known."""
-        if "scores" in self.info.cannot:
-            return None
-        return self.rest.scale(self.layer, part=self.part)
+        return None if "scores" in self.info.cannot else self.head_before.scale
 
     @property
     def picture(self) -> Switches | None:
@@ -208,19 +211,13 @@ def _run(choice: ModelChoice, info: ModelInfo, text: str, switches: Switches) ->
     known = cache.traces().peek((choice, text, switches))
     if known is not None:
         return known
-    place = st.empty()  # only now: it moves everything below it, which takes the keyboard's focus away
+    with passing() as place:  # only now: it moves everything below it, which takes the keyboard's focus away
 
-    def show(done: int, layers: int) -> None:
-        place.progress(done / layers, f"Reading the text with {info.title}: layer {done} of {layers}")
+        def show(done: int, layers: int) -> None:
+            place.progress(done / layers, f"Reading the text with {info.title}: layer {done} of {layers}")
 
-    def say(sentence: str) -> None:
-        place.info(sentence)
-
-    long_text = len(text) > 2000
-    try:
-        return cache.get_trace(choice, text, switches, on_layer=show if long_text else None, say=say)
-    finally:
-        place.empty()
+        long_text = len(text) > 2000
+        return cache.get_trace(choice, text, switches, on_layer=show if long_text else None, say=place.info)
 
 
 def fit_selection(info: ModelInfo) -> None:

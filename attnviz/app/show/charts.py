@@ -1,6 +1,6 @@
 """A chart on a page: the figure, how to read it, and its numbers and files when asked for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ def draw(
     figure: Any,
     key: str,
     filename: str,
-    table: Callable[[], Columns],
+    table: Mapping[str, Any] | Callable[[], Columns],
     *,
     about: Facts,
     head: HeadFiles | None = None,
@@ -35,7 +35,7 @@ def draw(
         figure: with "alt" and "how_to_read" in `layout.meta`, as attnviz.figures makes them.
         key: unique on the page.
         filename: of pictures saved from the browser, without ending.
-        table: makes the columns of the table; called only when the visitor opens it.
+        table: its columns, or what makes them, called only when the visitor opens it.
         about: what is true of the numbers, for the files, as attnviz.app.show.facts makes it.
         head: the head whose weights the figure shows, as attnviz.app.show.files.head_of makes it: its files hold
             scores and mask too, and a script.
@@ -72,7 +72,7 @@ def numbers_box(
     if box.open:
         with box:
             st.caption(plain(figure.layout.meta["how_to_read"]))
-            columns = dict(table())
+            columns = dict(table() if callable(table) else table)
             st.dataframe(columns, hide_index=True, height=300, key=f"{key}-numbers")
             files_row(figure, key, filename, columns, about=about, head=head)
 
@@ -93,13 +93,15 @@ class TokenMap:
 
     def figure(self, **look: Any) -> Any:
         """Return the map, as `attnviz.figures.head_map` draws it, each token at its place in the text."""
-        labels = ([token.label for token in side] for side in (self.queries, self.keys))
-        starts = {"query_start": self.queries[0].index, "key_start": self.keys[0].index}
-        return head_map(self.values, *labels, allowed=self.allowed, **starts, **look)
+        rows, columns = ([token.label for token in side] for side in (self.queries, self.keys))
+        look |= {"query_start": self.queries[0].index, "key_start": self.keys[0].index}
+        return head_map(self.values, rows, columns, allowed=self.allowed, **look)
 
     def table(self) -> Columns:
         """Return a column of queries and one of values for each key; empty where the mask forbids."""
-        return map_table(self.values, self.allowed, self.queries, self.keys)
+        shown = np.where(self.allowed, self.values.astype(np.float64).round(6), np.nan)
+        names = [_name(token) for token in self.keys]
+        return {"query": [_name(token) for token in self.queries], **dict(zip(names, shown.T, strict=True))}
 
 
 def of_head(head: Head) -> TokenMap:
@@ -112,20 +114,13 @@ def draw_map(shown: TokenMap, key: str, filename: str, *, about: Facts, **look: 
     draw(shown.figure(**look), key, filename, shown.table, about=about)
 
 
-def map_table(values: NDArray[np.float32], allowed: NDArray[np.bool_], queries, keys) -> Columns:
-    """Return a column of queries and one of values for each key; empty where the mask forbids."""
-    shown = np.where(allowed, values.astype(np.float64).round(6), np.nan)
-    names = [_name(token) for token in keys]
-    return {"query": [_name(token) for token in queries], **dict(zip(names, shown.T, strict=True))}
-
-
 def shown_table(shown: ShownMap) -> Columns:
     """Return a column of rows' names and one of values for each column of the map; empty where no look is possible."""
     sides = [
         [Token(number, 0, label, "", 0, 0, False) for number, label in zip(axis.numbers, axis.labels, strict=True)]
         for axis in (shown.rows, shown.columns)
     ]
-    return map_table(shown.values, shown.allowed, *sides)
+    return TokenMap(shown.values, shown.allowed, *sides).table()
 
 
 def heads_table(values: NDArray[np.float64], layers: Sequence[int]) -> Columns:

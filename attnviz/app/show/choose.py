@@ -1,20 +1,23 @@
 """A row of buttons of which one is always on: how a page lets a visitor choose one of a few."""
 
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import streamlit as st
+
+Option = TypeVar("Option", bound=str)
 
 
 def choose(
     label: str,
     key: str,
-    options: Mapping[str, str],
+    options: Mapping[Option, str],
     *,
     hide_label: bool = False,
     help: str | None = None,
     disabled: bool = False,
     on_change: Callable[[], object] | None = None,
-) -> str:
+) -> Option:
     """Show the row and return what is chosen; the session and the address hold it under `key`.
 
     Args:

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from string import Formatter
-from typing import Any
+from typing import Any, Literal
 
 from attnviz.core.trace.switches import Switches
 
@@ -68,7 +68,7 @@ class Scene:
     text: str = ""
     model: str = "smollm2"
     precision: str = "float32"
-    engine: str = "torch"
+    engine: Literal["torch", "numpy"] = "torch"
     layer: int = 0
     head: int = 0
     other: tuple[int, int] | None = None

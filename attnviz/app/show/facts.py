@@ -14,7 +14,7 @@ import attnviz
 from attnviz.app.shell.share import page_link
 from attnviz.app.shell.visit import Visit
 from attnviz.core.export.head_files import about_trace
-from attnviz.core.trace.switches import Switches
+from attnviz.core.trace.head import Head
 from attnviz.core.trace.trace import Trace
 
 __all__ = ["OF_NOTHING", "Facts", "at_rest", "of_head", "of_model", "of_text", "of_view", "where"]
@@ -36,28 +36,22 @@ def of_model(visit: Visit) -> Facts:
     return {name: said[name] for name in ("model", "title", "revision", "dtype", "engine")}
 
 
-def of_text(visit: Visit, trace: Trace, switches: Switches | None = None) -> Facts:
-    """Return model, text, switches and the chosen head: for numbers of a trace.
-
-    Args:
-        visit: whose part and head are chosen.
-        trace: what the numbers were computed from.
-        switches: on the picture alone, instead of those of the pass.
-    """
-    return of_head(trace, visit.name, visit.part, switches)
+def of_head(head: Head) -> Facts:
+    """Return model, text and switches of a head: for its numbers, or for those of the pass that it is chosen in."""
+    said = about_trace(head.trace, version=attnviz.__version__, part=head.part, switches=head.switches)
+    return said | {"selected_head": head.name}
 
 
-def of_head(trace: Trace, name: str, part: str, switches: Switches | None = None) -> Facts:
-    """Return the same for a head of that name."""
-    said = about_trace(trace, version=attnviz.__version__, part=part or None, switches=switches)
-    return said | {"selected_head": name}
+def of_text(visit: Visit, trace: Trace) -> Facts:
+    """Return the same for the chosen head in the pass over a text."""
+    return of_head(visit.head_of(trace))
 
 
 def of_view(visit: Visit, view: str = "after") -> Facts:
     """Return the facts of the visitor's text under his switches, or as it is without them in the view "before"."""
-    return at_rest(visit) if view == "before" else of_text(visit, visit.after, visit.picture)
+    return of_head(visit.head_in(view))
 
 
 def at_rest(visit: Visit) -> Facts:
     """Return the facts of the visitor's text as the model reads it, without switches."""
-    return of_text(visit, visit.rest)
+    return of_head(visit.head_before)

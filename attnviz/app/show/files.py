@@ -14,18 +14,17 @@ from attnviz.app.shell.visit import Visit
 from attnviz.app.show.facts import Facts, where
 from attnviz.core.export.head_files import (
     HeadNumbers,
-    file_name,
+    file_name_of,
     head_csv,
     head_json,
     head_npz,
-    head_numbers,
+    numbers_of,
     picture_file_name,
-    script,
+    script_of,
 )
 from attnviz.core.export.table_files import Columns, table_csv, table_json, table_npz
 from attnviz.core.trace.head import Head
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import Trace
 from attnviz.figures import figure_html
 
 MIMES = {
@@ -43,8 +42,8 @@ HELP = {
     "npz": "The numbers for NumPy.",
     "py": "Loads the model with attnviz and computes these weights again.",
 }
-TABLES = {"csv": table_csv, "json": table_json, "npz": table_npz}
-HEADS = {"csv": head_csv, "json": head_json, "npz": head_npz}
+TABLES: Mapping[str, Callable[[Columns, Facts], str | bytes]] = {"csv": table_csv, "json": table_json, "npz": table_npz}
+HEADS: Mapping[str, Callable[[HeadNumbers], str | bytes]] = {"csv": head_csv, "json": head_json, "npz": head_npz}
 MOST_WORDS = 8  # of the text in a file's title
 
 Makers = Mapping[str, Callable[[], str | bytes]]
@@ -64,29 +63,20 @@ class HeadFiles:
 
     def numbers(self) -> HeadNumbers:
         """Return weights, scores and mask, with all that says where they come from."""
-        numbers = head_numbers(*self._where, **self._how)
+        numbers = numbers_of(self.head, version=attnviz.__version__)
         return replace(numbers, about=dict(numbers.about) | {"link": self.link})
 
     def script(self) -> str:
         """Return a Python program that computes the weights again."""
-        return script(*self._where, **self._how)
+        return script_of(self.head, version=attnviz.__version__)
 
     def name(self, ending: str) -> str:
         """Return a file's name that says what is inside."""
         shown = self.head.queries
-        name = file_name(*self._where, ending, part=self.head.part, switches=self.head.switches)
+        name = file_name_of(self.head, ending)
         if shown is None:
             return name
         return f"{name.removesuffix(f'.{ending}')}-tokens-{shown.start}-{shown.stop - 1}.{ending}"
-
-    @property
-    def _where(self) -> tuple[Trace, int, int]:
-        return self.head.trace, self.head.layer, self.head.head
-
-    @property
-    def _how(self) -> dict[str, Any]:
-        tile = {name: getattr(self.head, name) for name in ("part", "switches", "queries", "keys")}
-        return {"version": attnviz.__version__} | tile
 
 
 def head_of(visit: Visit, view: str, tokens: slice) -> HeadFiles | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
@@ -19,11 +20,11 @@ FLAT = 330  # px of a map with many layers and few heads, whose cells are small
 def heads_map(
     visit: Visit,
     key: str,
-    values: NDArray,
+    values: NDArray[np.float64],
     layers: Sequence[int],
     *,
     about: Facts,
-    table: NDArray | None = None,
+    table: NDArray[np.float64] | None = None,
     **look: Any,
 ) -> None:
     """Draw numbers below and above 0, one a head; a click on a cell selects its head.
@@ -55,8 +56,13 @@ def head_buttons(key: str, heads: Iterable[tuple[int, int, str]]) -> None:
     """Show a button for each (layer, head, what to say about it); a click selects the head."""
     with st.container(horizontal=True, gap="small", key=f"heads-{key}"):
         for layer, head, said in heads:
-            label = f"L{layer} H{head} {said}".strip()
-            st.button(label, key=f"{key} {layer} {head}", on_click=choose_head, args=(layer, head))
+            head_button(key, layer, head, f" {said}" if said else "")
+
+
+def head_button(key: str, layer: int, head: int, said: str = "", **look: Any) -> None:
+    """Show a button that selects a head; `said` stands behind its name."""
+    label = f"L{layer} H{head}{said}"
+    st.button(label, key=f"{key} {layer} {head}", on_click=choose_head, args=(layer, head), **look)
 
 
 def signed(value: float) -> str:

@@ -5,7 +5,7 @@ import inspect
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from importlib import resources
 from typing import Any
 
@@ -47,11 +47,13 @@ class Step:
         return [function_of(name) for name in self.code]
 
 
+@cache
 def read_texts(package: str) -> dict[str, Any]:
     """Return what `texts.toml` of a page's folder says, by the package's full name."""
     return tomllib.loads((resources.files(package) / "texts.toml").read_text(encoding="utf-8"))
 
 
+@cache
 def read_steps(package: str, entry: str) -> dict[str, Step]:
     """Return the steps that a page's texts hold under that name, in the order of the file."""
     steps = enumerate(read_texts(package)[entry], 1)
@@ -123,7 +125,7 @@ def frame(step: Step) -> None:
         st.latex(step.formula)
 
 
-def guess(step: Step, /, question: str = "", answer: str = "", **values: Any) -> bool:
+def guess(step: Step, question: str = "", answer: str = "", /, **values: Any) -> bool:
     """Ask the step's question; the answer, with these numbers in it, comes at a click.
 
     Args:

@@ -48,7 +48,7 @@ def save_button(page: Page, visit: Visit | None) -> None:
 def _save(page: Page) -> None:
     deck, visit = own_deck(), st.session_state.get("visit")
     try:
-        if visit is None and page.needs_text:
+        if page.scene is None or (visit is None and page.needs_text):
             raise ValueError("There is no text to make a scene of.")
         scene = page.scene(visit)
     except ValueError as error:

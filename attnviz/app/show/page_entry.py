@@ -20,7 +20,7 @@ class Page:
         name: in the address; None: as the folder.
         scene: makes a scene of a talk of what the page shows, or raises ValueError with a sentence for the visitor;
             None: it has no pictures for talks.
-        needs_text: whether there is nothing to draw without a text that ran.
+        needs_text: whether there is nothing to draw without a text that ran; else `scene` may be called with None.
         examples: draws the row of examples.
         on_stage: whether the page fills the window: what stands around it is a row of boxes above, no sidebar.
     """
@@ -29,7 +29,7 @@ class Page:
     title: str
     fields: Fields
     name: str | None = None
-    scene: Callable[[Visit | None], Scene] | None = None
+    scene: Callable[[Visit], Scene] | None = None
     needs_text: bool = True
     examples: Callable[[], None] = examples_row
     on_stage: bool = False

@@ -12,6 +12,7 @@ from attnviz.app.talk.stage import Stage
 from attnviz.core.attention.products import fewest_products
 from attnviz.core.heads.measures import first_token_weight, induction_score, previous_token_score
 from attnviz.core.softmax.sharpness import saturation_report
+from attnviz.core.trace.records import Float
 from attnviz.core.trace.trace import Trace
 
 STRIPED = ("map", "before_after")
@@ -56,20 +57,21 @@ def numbers(stage: Stage) -> dict[str, Any]:
     """Return what captions may name."""
     scene, rest = stage.scene, stage.rest
     found: dict[str, Any] = {}
-    weights = rest.weights(scene.layer, scene.head)
+    weights = stage.head_before.weights
     if len(weights) > 2:
         found["first"] = float(np.mean(first_token_weight(weights)[1:]))
         found["previous"] = float(np.nanmean(previous_token_score(weights)[2:]))
     if stage.cell is not None:
         found |= _of_cell(stage, stage.cell)
-    if rest.next_logits is not None:
+    before, after = rest.next_logits, stage.after.next_logits
+    if before is not None and after is not None:
         found |= _of_next(rest, stage.after)
         if scene.word and scene.rival:
-            found |= _lead(stage)
+            found |= _lead(before, after, *word_ids(stage))
     if scene.picture in STRIPED:
         found |= _stripe(stage)
     if scene.picture == "saturation":
-        report = saturation_report(rest, "all", None, None, part=rest.parts[0])
+        report = saturation_report(rest)
         found["saturated"] = _percent(report.before.saturated().share)
         found["saturated_after"] = _percent(report.after.saturated().share)
     return found
@@ -79,25 +81,22 @@ def word_ids(stage: Stage) -> tuple[int, int]:
     """Return the first token of the scene's word and of its rival."""
     from attnviz.models.scratch.effects import next_word_token
 
-    engine = cache.get_engine(stage.choice, lambda sentence: None)
+    engine = cache.get_engine(stage.choice)
     words = (stage.scene.word, stage.scene.rival)
     one, other = (next_word_token(engine.tokenizer, word, after=stage.scene.text)[0] for word in words)
     return one, other
 
 
 def _of_cell(stage: Stage, cell: tuple[int, int]) -> dict[str, Any]:
-    scene, (query, key) = stage.scene, cell
-    found = {
-        "weight": float(stage.rest.weights(scene.layer, scene.head)[query, key]),
-        "weight_after": float(stage.after.weights(scene.layer, scene.head, switches=stage.picture)[query, key]),
-    }
+    (query, key), head = cell, stage.head_before
+    found = {"weight": head.cell(*cell), "weight_after": stage.head_after.cell(*cell)}
     if "scores" in stage.rest.model.cannot:
         return found
-    q, k, _ = stage.rest.qkv(scene.layer, scene.head)
+    q, k, _ = head.qkv
     products = q[query].astype(np.float64) * k[key]
     return found | {
         "product": float(products.sum()),
-        "score": float(stage.rest.scores(scene.layer, scene.head)[query, key]),
+        "score": float(head.scores[query, key]),
         "few": len(fewest_products(products)),
         "width": len(products),
     }
@@ -114,13 +113,11 @@ def _of_next(rest: Trace, after: Trace) -> dict[str, Any]:
     }
 
 
-def _lead(stage: Stage) -> dict[str, float]:
-    """Return the logit of the scene's word minus that of its rival, at rest and under the switches.
+def _lead(before: Float, after: Float, one: int, other: int) -> dict[str, float]:
+    """Return the logit of one word minus that of its rival, at rest and under the switches.
 
     The exponentials are how many times as likely as its rival the word is.
     """
-    one, other = word_ids(stage)
-    before, after = (trace.next_logits for trace in (stage.rest, stage.after))
     leads = {"": float(before[one] - before[other]), "_after": float(after[one] - after[other])}
     return {f"lead{when}": lead for when, lead in leads.items()} | {
         f"ratio{when}": math.exp(lead) for when, lead in leads.items()
@@ -133,10 +130,8 @@ def _stripe(stage: Stage) -> dict[str, float]:
     Nothing for a text that repeats no token.
     """
     ids = [token.id for token in stage.rest.tokens]
-    scene = stage.scene
-    before = stage.rest.weights(scene.layer, scene.head)
-    after = stage.after.weights(scene.layer, scene.head, switches=stage.picture)
-    scores = [np.asarray(induction_score(weights, ids)) for weights in (before, after)]
+    heads = (stage.head_before, stage.head_after)
+    scores = [np.asarray(induction_score(head.weights, ids)) for head in heads]
     if not np.isfinite(scores[0]).any():
         return {}
     return {name: float(np.nanmean(score)) for name, score in zip(("stripe", "stripe_after"), scores, strict=True)}

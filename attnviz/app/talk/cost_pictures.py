@@ -78,8 +78,7 @@ def _step_cost(scene: Scene, theme: str) -> tuple[Slide, Numbers]:
 
 
 def _scores_memory(scene: Scene, theme: str) -> tuple[Slide, Numbers]:
-    named = scene.sizes is not None or scene.sizes_of
-    shape = shape_of(scene)[1] if named else None
+    shape = shape_of(scene)[1] if scene.sizes is not None or scene.sizes_of else None
     heads, layers = (shape.n_heads, shape.n_layers) if shape else USUAL_SCORES
     tokens, size = scene.tokens or USUAL_TOKENS, scene.number_bytes
     lengths = _lengths(256, 131_072, scene.tokens)
@@ -91,12 +90,9 @@ def _scores_memory(scene: Scene, theme: str) -> tuple[Slide, Numbers]:
         for n in sorted({1, layers})
     ]
     slide = _curves(scene, theme, curves, unit="bytes", y_name="bytes", title=title, marks=marks)
-    sizes = {name: quantity(score_bytes(tokens, heads, n, size), "bytes") for name, n in _held(layers)}
+    named = {"one_layer": 1, "all_layers": layers}
+    sizes = {name: quantity(score_bytes(tokens, heads, n, size), "bytes") for name, n in named.items()}
     return slide, {**sizes, "tokens": tokens, "heads": heads, "layers": layers, "bytes": size}
-
-
-def _held(layers: int) -> tuple[tuple[str, int], ...]:
-    return (("one_layer", 1), ("all_layers", layers))
 
 
 def _lengths(lowest: int, highest: int, *named: int) -> np.ndarray:
@@ -107,8 +103,8 @@ def _lengths(lowest: int, highest: int, *named: int) -> np.ndarray:
 
 
 def _curves(scene: Scene, theme: str, curves: list[Curve], **settings: Any) -> Slide:
-    look = {"theme": theme, "label_size": LARGE, "height": HEIGHT}
-    figure = cost_curves(curves, marked=scene.tokens or None, **settings, **look)
+    look = settings | {"theme": theme, "label_size": LARGE, "height": HEIGHT}
+    figure = cost_curves(curves, marked=scene.tokens or None, **look)
     figure.update_traces(line_width=4, selector={"mode": "lines"})
     return Slide((on_slide(figure, WIDTH, HEIGHT),))
 

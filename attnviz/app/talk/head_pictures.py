@@ -25,7 +25,6 @@ from attnviz.figures import (
 from attnviz.figures.shown_map import shown_figure
 
 HALF = (WIDTH - GAP) // 2
-MOST_NAMED = 3  # heads
 NARROWEST = 360  # px: with less, no bars stand beside a map
 N_GUESSES = 5
 N_COMPARED = 3  # before and after side by side: more bars would be lower than their numbers
@@ -40,7 +39,7 @@ def _map(stage: Stage) -> Slide:
     beside = WIDTH - GAP - whole.layout.width
     left_out = _outside_map(stage, part)
     if beside >= NARROWEST:
-        figures.append(_one_row(stage, stage.scene.layer, stage.scene.head, beside)[0])
+        figures.append(_one_row(stage, stage.head_before, beside)[0])
     return Slide(tuple(figures), left_out)
 
 
@@ -68,32 +67,32 @@ def _outside_map(stage: Stage, part: slice) -> str:
 
 
 def _row(stage: Stage) -> Slide:
-    figure, left_out = _one_row(stage, stage.scene.layer, stage.scene.head, WIDTH)
+    figure, left_out = _one_row(stage, stage.head_before, WIDTH)
     return Slide((figure,), left_out)
 
 
 def _rows(stage: Stage) -> Slide:
     if stage.scene.other is None:
         raise ValueError(f"“{stage.scene.title}”: the picture “rows” needs `other`, a second head")
-    one, left_out = _one_row(stage, stage.scene.layer, stage.scene.head, HALF)
-    other, _ = _one_row(stage, *stage.scene.other, HALF)
+    one, left_out = _one_row(stage, stage.head_before, HALF)
+    other, _ = _one_row(stage, stage.rest.head(*stage.scene.other), HALF)
     return Slide((one, other), left_out)
 
 
-def _one_row(stage: Stage, layer: int, head: int, width: int) -> tuple[Any, str]:
+def _one_row(stage: Stage, head: Head, width: int) -> tuple[Any, str]:
     """Draw one row as bars, as many of its keys as have room for their labels, and say what that leaves out."""
-    trace, query = stage.rest, stage.query
-    n = query + 1 if trace.causal(layer, part=trace.parts[0]) else len(trace.tokens)
+    tokens, query = stage.rest.tokens, stage.query
+    n = query + 1 if head.causal else len(tokens)
     keys = stage.window(n, (width - 90) // LABEL)
-    weights = trace.head(layer, head).row(query)
-    labels = [token.label for token in trace.tokens[keys]]
-    name = trace.tokens[query].label
+    weights = head.row(query)
+    labels = [token.label for token in tokens[keys]]
+    name = tokens[query].label
     figure = row_bars(
         weights[keys],
         labels,
         query_label=name,
         key_start=keys.start,
-        title=f"L{layer} H{head}: what “{name}” looks at",
+        title=f"{head.name}: what “{name}” looks at",
         theme=stage.theme,
         label_size=LARGE if len(labels) * 2 * LARGE <= width else LABEL,
         height=HEIGHT,
@@ -107,7 +106,7 @@ def _products(stage: Stage) -> Slide:
     if stage.cell is None:
         raise ValueError(f"“{stage.scene.title}”: the picture “products” needs a query and a key")
     query, key = stage.cell
-    q, k, _ = stage.rest.qkv(stage.scene.layer, stage.scene.head)
+    q, k, _ = stage.head_before.qkv
     products = q[query].astype(np.float64) * k[key]
     names = [stage.rest.tokens[place].label for place in (query, key)]
     figure = component_bars(
@@ -159,7 +158,7 @@ def _seen(candidates: list[tuple[str, float]]) -> list[tuple[str, float]]:
 
 
 def _saturation(stage: Stage) -> Slide:
-    report = saturation_report(stage.rest, "all", None, None, part=stage.rest.parts[0])
+    report = saturation_report(stage.rest)
     a, b = histogram(report.before.maxima), histogram(report.after.maxima)
     figure = saturation_histogram(
         a.counts,

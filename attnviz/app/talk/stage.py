@@ -1,6 +1,7 @@
 """What a scene of a model is drawn from: its text under the model at rest and under the scene's switches."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
@@ -20,7 +21,7 @@ MOST_MAPPED = 24  # tokens a side of a map, so that every label fits
 class Slide:
     """The pictures of a scene, side by side, as plotly figures, and what the pictures leave out, "" if nothing."""
 
-    figures: tuple[object, ...]
+    figures: tuple[Any, ...]
     left_out: str = ""
 
 

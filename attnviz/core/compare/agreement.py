@@ -50,13 +50,14 @@ def map_change(
     return change
 
 
-def largest_weight_difference(one: Trace, other: Trace, *, max_rows: int = MAX_ROWS) -> float:
+def largest_weight_difference(one: Trace, other: Trace) -> float:
     """Return the largest absolute difference between the weights of two traces, over all parts, layers and heads.
+
+    Of texts with more than MAX_ROWS queries evenly spaced rows are compared.
 
     Args:
         one: a trace.
         other: a trace of the same text by the same model, computed in another way.
-        max_rows: above this many queries, evenly spaced rows are compared.
 
     Raises:
         ValueError: the traces don't have the same tokens, parts, layers and heads.
@@ -69,7 +70,7 @@ def largest_weight_difference(one: Trace, other: Trace, *, max_rows: int = MAX_R
         raise ValueError("expected two traces of the same text by the same model, with equal tokens, layers and heads")
     largest = 0.0
     for part, layer, _ in shapes[0]:
-        rows = spaced_rows(len(one.tokens_of(part)[0]), max_rows)
+        rows = spaced_rows(len(one.tokens_of(part)[0]), MAX_ROWS)
         for a, b in _both((one, None), (other, None), layer, rows, part):
             largest = max(largest, float(np.abs(a.weights - b.weights).max()))
     return largest

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attnviz.core.text.words import merge_words
+from attnviz.core.trace.maps import Maps
 from attnviz.core.trace.records import ModelInfo, Token
 from attnviz.core.trace.switches import Switches
-from attnviz.core.trace.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ def token_partners(one: Sequence[Token], other: Sequence[Token]) -> Partners:
 
 
 def rows_must_agree(
-    one: Trace, other: Trace, n_rows: int, *, shown: tuple[Switches | None, Switches | None] = (None, None)
+    one: Maps, other: Maps, n_rows: int, *, shown: tuple[Switches | None, Switches | None] = (None, None)
 ) -> bool:
     """Return True if the first rows of two texts that begin alike can differ by nothing but rounding.
 
@@ -179,7 +179,7 @@ def _what_ran(model: ModelInfo) -> tuple[str, str, str, str]:
     return model.name, model.revision, model.engine, model.dtype
 
 
-def _ran_causally(trace: Trace) -> bool:
+def _ran_causally(trace: Maps) -> bool:
     if trace.switches.causal is not None:
         return trace.switches.causal
     return all(trace.causal(layer) for layer in trace.layers)

@@ -32,6 +32,7 @@ EQUAL = 1.15  # ratios up to it count as equal: a measurement is not more exact
 CLEARLY_LESS = 0.5
 
 Quantity = Literal["seconds", "peak_bytes"]
+GROWS_FROM = 1024  # tokens: in shorter texts fixed costs hide the growth
 
 
 @dataclass(frozen=True)
@@ -89,16 +90,13 @@ def expected_bytes(way: str, tokens: int) -> int:
     return SMALL + 4 * D_HEAD * tokens * NUMBER_BYTES
 
 
-def growth(
-    measurements: Sequence[Measurement], way: str, quantity: Quantity, *, from_tokens: int = 1024
-) -> float | None:
+def growth(measurements: Sequence[Measurement], way: str, quantity: Quantity) -> float | None:
     """Return the exponent e of the growth s^e of one way: the slope of its line where both axes are logarithmic.
 
     Args:
         measurements: of any ways.
         way: a key of `WAYS`.
         quantity: "seconds" or "peak_bytes".
-        from_tokens: shorter texts are left out, where fixed costs hide the growth.
 
     Returns:
         The slope by least squares; None with fewer than two lengths.
@@ -109,7 +107,7 @@ def growth(
     points = [
         (m.tokens, getattr(m, quantity))
         for m in measurements
-        if m.way == way and m.tokens >= from_tokens and getattr(m, quantity) > 0
+        if m.way == way and m.tokens >= GROWS_FROM and getattr(m, quantity) > 0
     ]
     if len({tokens for tokens, _ in points}) < 2:
         return None

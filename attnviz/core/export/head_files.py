@@ -82,15 +82,20 @@ def numbers_of(head: Head, *, version: str) -> HeadNumbers:
     Raises:
         ValueError: a switch that can't act.
     """
-    about = about_trace(head.trace, version=version, part=head.part, switches=head.switches)
     return HeadNumbers(
         weights=head.weights,
         scores=None if head.finished else head.scores,
         allowed=head.allowed,
         queries=head.tokens[0],
         keys=head.tokens[1],
-        about=about | {"layer": int(head.layer), "head": int(head.head)},
+        about=about_head(head, version=version),
     )
+
+
+def about_head(head: Head, *, version: str) -> dict[str, Any]:
+    """Return where a head's numbers come from, as JSON can hold it."""
+    said = about_trace(head.trace, version=version, part=head.part, switches=head.switches)
+    return said | {"layer": int(head.layer), "head": int(head.head)}
 
 
 def about_trace(
@@ -191,10 +196,15 @@ def file_name(
     >>> file_name(trace, 0, 0, "csv", switches=Switches(scaled=False))
     'attnviz-captured-L0-H0-unscaled-mary-bought-a-car.csv'
     """
-    shown = trace.head(layer, head, part=part, switches=switches)
+    return file_name_of(trace.head(layer, head, part=part, switches=switches), ending)
+
+
+def file_name_of(head: Head, ending: str) -> str:
+    """Return the same for a head of a trace."""
+    trace = head.trace
     words = [_slug(trace.model.name.replace("\\", "/").rstrip("/").rpartition("/")[2]) or "model"]
-    words += [shown.part] if len(trace.parts) > 1 else []
-    words += [f"L{layer}", f"H{head}", *_short(shown.acting, trace.switches)]
+    words += [head.part] if len(trace.parts) > 1 else []
+    words += [f"L{head.layer}", f"H{head.head}", *_short(head.acting, trace.switches)]
     return _joined(words, trace.text, ending)
 
 

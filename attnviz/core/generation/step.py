@@ -54,9 +54,9 @@ class Step:
         return self.make_trace()
 
     @property
-    def cache(self) -> Mapping[int, tuple[Float, Float]] | None:
-        """Layer -> (K, V), the keys and values that are kept, (kv_heads, T, d_head) each, read-only; else None."""
+    def cache(self) -> Mapping[int, tuple[Float, Float]]:
+        """Layer -> (K, V), the keys and values that are kept, (kv_heads, T, d_head) each, read-only; else nothing."""
         if not self.cache_bytes:
-            return None
+            return {}
         records: Mapping[int, Any] = self.trace.records[self.trace.parts[0]]
         return {layer: (record.k, record.v) for layer, record in records.items() if isinstance(record, LayerRecord)}

@@ -52,16 +52,15 @@ def bootstrap_means(
 
 
 def group_interval(
-    values: ArrayLike, groups: Sequence[Any], *, draws: int = DRAWS, seed: int = 0, level: float = LEVEL
+    values: ArrayLike, groups: Sequence[Any], *, draws: int = DRAWS, seed: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the ends of the interval that holds the middle `level` of the bootstrapped means.
+    """Return the ends of the interval that holds the middle 95 % of the bootstrapped means.
 
     Args:
         values: (items, ...), means are over the first axis.
         groups: (items,) the group of each item. One group alone tells nothing about others: both ends are NaN.
         draws: how often to draw.
         seed: of the draws.
-        level: from 0 to 1.
 
     Returns:
         Two arrays in the shape of one item's values.
@@ -73,7 +72,7 @@ def group_interval(
     if len(set(groups)) < 2:
         return np.full(values.shape[1:], np.nan), np.full(values.shape[1:], np.nan)
     means = bootstrap_means(values, groups, draws=draws, seed=seed)
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return np.asarray(low), np.asarray(high)
 
 

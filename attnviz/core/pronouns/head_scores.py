@@ -200,21 +200,18 @@ def halves(items: Sequence[Item], *, seed: int = 0) -> NDArray[np.bool_]:
     return chooses
 
 
-def choose_heads(looks: Looks, n: int = 5, *, draws: int = DRAWS, seed: int = 0) -> list[Chosen]:
+def choose_heads(looks: Looks, n: int = 5) -> list[Chosen]:
     """Choose the n best heads on one half of the items and say how they do on the other, best on the first half first.
 
     Args:
         looks: items of at least two groups.
         n: how many heads.
-        draws: how often the bootstrap draws groups for the intervals.
-        seed: of the split and of the draws.
 
     Raises:
         ValueError: fewer than two groups.
     """
-    chooses = halves(looks.items, seed=seed)
-    on = score(take(looks, chooses), draws=1, seed=seed)
-    off = score(take(looks, ~chooses), draws=draws, seed=seed)
+    chooses = halves(looks.items)
+    on, off = score(take(looks, chooses), draws=1), score(take(looks, ~chooses))
     return [
         Chosen(
             layer=looks.layers[row],

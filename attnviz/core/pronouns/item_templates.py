@@ -8,7 +8,6 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from attnviz.core.pronouns.items import SHIPPED, Item, Span, item_line
@@ -37,9 +36,9 @@ class Word:
 
 
 @cache
-def read_templates(file: Path = TEMPLATES_FILE) -> Mapping[str, Any]:
+def read_templates() -> Mapping[str, Any]:
     """Return what the file with templates, word lists and pronouns holds."""
-    return tomllib.loads(file.read_text(encoding="utf-8"))
+    return tomllib.loads(TEMPLATES_FILE.read_text(encoding="utf-8"))
 
 
 def fill(text: str, words: Mapping[str, Word]) -> tuple[str, dict[str, Span]]:

@@ -97,11 +97,11 @@ def jacobian_norm(weights: ArrayLike) -> NDArray[np.float64]:
     return np.sqrt(np.maximum(second - 2 * third + second * second, 0.0))
 
 
-def histogram(values: ArrayLike, *, low: float = 0.0, high: float = 1.0, bins: int = BINS) -> Histogram:
-    """Count values in equal bins from low to high; NaN and infinite ones are counted apart.
+def histogram(values: ArrayLike, *, high: float = 1.0, bins: int = BINS) -> Histogram:
+    """Count values in equal bins from 0 to high; NaN and infinite ones are counted apart.
 
     Raises:
-        ValueError: bins below 1, high not above low, or a value outside.
+        ValueError: bins below 1, high not above 0, or a value outside.
 
     >>> found = histogram([0.1, 0.6, 1.0, np.nan], bins=2)
     >>> found.counts.tolist(), found.n, found.n_not_finite
@@ -109,9 +109,9 @@ def histogram(values: ArrayLike, *, low: float = 0.0, high: float = 1.0, bins: i
     """
     values = np.asarray(values, np.float64).ravel()
     finite = values[np.isfinite(values)]
-    if bins < 1 or not high > low:
-        raise ValueError(f"expected at least 1 bin and high above low, got {bins} bins from {low} to {high}")
-    if len(finite) and not (finite.min() >= low and finite.max() <= high):
-        raise ValueError(f"expected values from {low} to {high}, got {finite.min():.3g} to {finite.max():.3g}")
-    counts, edges = np.histogram(finite, bins=bins, range=(low, high))
+    if bins < 1 or not high > 0:
+        raise ValueError(f"expected at least 1 bin and high above 0, got {bins} bins from 0 to {high}")
+    if len(finite) and not (finite.min() >= 0 and finite.max() <= high):
+        raise ValueError(f"expected values from 0 to {high}, got {finite.min():.3g} to {finite.max():.3g}")
+    counts, edges = np.histogram(finite, bins=bins, range=(0, high))
     return Histogram(edges, counts, len(values) - len(finite))

@@ -55,7 +55,7 @@ def captured(
         if q is None or k is None or v is None:
             raise ValueError("q, k and v belong together: pass all three, or weights alone")
         records = dict(_captured(_numbered(q), _numbered(k), _numbered(v), scale, causal is not False, labels))
-    return Captured(_info(records, name, causal), records, labels)
+    return Captured(_info(records, name), records, labels)
 
 
 def _tokens(tokens: Sequence[str | Token]) -> tuple[Token, ...]:
@@ -160,7 +160,7 @@ def _captured(
         yield layer, LayerRecord(parts[0], parts[1], parts[2], factor, mask)
 
 
-def _info(records: Mapping[int, LayerRecord | LayerMaps], name: str, causal: bool | None) -> ModelInfo:
+def _info(records: Mapping[int, LayerRecord | LayerMaps], name: str) -> ModelInfo:
     first = next(iter(records.values()))
     looks = any(record.mask.looks_ahead for record in records.values())
     switches = ("scores", "causal", "temperature", "scaled", "forbid", "ablate")

@@ -76,6 +76,11 @@ class Head:
         return isinstance(self.record, LayerMaps)
 
     @property
+    def causal(self) -> bool:
+        """True if the model's own rule hides later keys."""
+        return not self.record.mask.looks_ahead
+
+    @property
     def qkv(self) -> tuple[Float, Float, Float]:
         """Q (queries, d_head), k (keys, d_head), v (keys, d_head) of the whole text; ValueError for finished maps."""
         return self.trace.qkv(self.layer, self.head, part=self.part)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.arguments import instance, one_of, tile, whole
+from attnviz.core.attention.textbook import softmax
 from attnviz.core.trace.layer_scores import layer_scores, layer_weights
 from attnviz.core.trace.records import Float, LayerMaps, LayerRecord, ModelInfo, Token
 from attnviz.core.trace.switches import Switches, allowed_cells, allowed_table
@@ -19,7 +20,7 @@ from attnviz.core.trace.switches import Switches, allowed_cells, allowed_table
 
 @dataclass(frozen=True, eq=False)
 class Maps:
-    """What one pass left behind; see `Trace`, which adds what a pass says besides its maps."""
+    """What one pass left behind; see `Trace`, which adds how it is made and shown, and its view of one head."""
 
     text: str
     model: ModelInfo
@@ -160,6 +161,27 @@ class Maps:
         rows, columns = np.arange(record.shape[1])[tile("queries", queries)], np.arange(record.shape[2])
         acting = self.acting(record, switches, part)
         return allowed_table(record.mask, acting, layer, range(record.shape[0]), rows, columns)
+
+    def next_probabilities(self) -> NDArray[np.float64]:
+        """Return (vocabulary,) the probability of each token as the next one.
+
+        Raises:
+            ValueError: the model doesn't predict a next token.
+        """
+        if self.next_logits is None:
+            raise ValueError(f"{self.model.title} has no next-token output: it is not a language model head")
+        return np.asarray(softmax(self.next_logits.astype(np.float64)), np.float64)
+
+    def next_tokens(self, n: int = 5) -> list[tuple[str, float]]:
+        """Return the n likeliest next tokens after the last one, as (label, probability), likeliest first.
+
+        Raises:
+            ValueError: n below 1, or the model doesn't predict a next token.
+        """
+        n = whole("n", n, least=1)
+        probabilities = self.next_probabilities()
+        best = np.argsort(-probabilities, kind="stable")[:n]
+        return [(self.label_of(int(i)), float(probabilities[i])) for i in best]
 
     def _part(self, part: str | None) -> str:
         if part is None and len(self.parts) == 1:

@@ -5,10 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from attnviz.core.arguments import whole
-from attnviz.core.attention.textbook import softmax
 from attnviz.core.trace.blocks import table_of_heads
 from attnviz.core.trace.captured import captured
 from attnviz.core.trace.head import Head
@@ -104,27 +101,6 @@ class Trace(Maps):
         """
         self._check_head(self._record(layer, part), layer, head)
         return Head(self, layer, head, self._part(part), switches)
-
-    def next_probabilities(self) -> NDArray[np.float64]:
-        """Return (vocabulary,) the probability of each token as the next one.
-
-        Raises:
-            ValueError: the model doesn't predict a next token.
-        """
-        if self.next_logits is None:
-            raise ValueError(f"{self.model.title} has no next-token output: it is not a language model head")
-        return np.asarray(softmax(self.next_logits.astype(np.float64)), np.float64)
-
-    def next_tokens(self, n: int = 5) -> list[tuple[str, float]]:
-        """Return the n likeliest next tokens after the last one, as (label, probability), likeliest first.
-
-        Raises:
-            ValueError: n below 1, or the model doesn't predict a next token.
-        """
-        n = whole("n", n, least=1)
-        probabilities = self.next_probabilities()
-        best = np.argsort(-probabilities, kind="stable")[:n]
-        return [(self.label_of(int(i)), float(probabilities[i])) for i in best]
 
     def _thumbnails(self, part: str) -> Float:
         """Return (layers, heads, rows, columns) the largest weight of each tile; NaN where masked or without a head."""

@@ -70,9 +70,7 @@ def last_states(model: Model, ids: list[int], switches: Switches | None = None) 
     return last[0]
 
 
-def read_write(
-    model: Model, layer: int, head: int, *, weights: ArrayLike, values: ArrayLike, last: Float, n_parts: int = N_PARTS
-) -> Write:
+def read_write(model: Model, layer: int, head: int, *, weights: ArrayLike, values: ArrayLike, last: Float) -> Write:
     """Return what a head adds to the residual stream at one token, read through the unembedding.
 
     Its output is a sum over keys of weight times value, which W_O carries into the stream, where the last norm and the
@@ -85,7 +83,6 @@ def read_write(
         weights: (keys,) of the query.
         values: (keys, d_head).
         last: (d_model,) the query's row of `last_states`.
-        n_parts: how many keys to name.
 
     Raises:
         ValueError: the model predicts no next token, or weights and values don't fit.
@@ -94,9 +91,9 @@ def read_write(
     """
     written = head_write(model, layer, head, contributions(weights, values))  # (keys, d_model)
     shares = size_shares(written)
-    largest = np.argsort(-shares, kind="stable")[:n_parts]
+    largest = np.argsort(-shares, kind="stable")[:N_PARTS]
     rows = np.concatenate([written.sum(axis=0, keepdims=True), written[largest]])
-    logits = _above_mean(direct_logits(model, last, rows))  # (1 + n_parts, vocabulary)
+    logits = _above_mean(direct_logits(model, last, rows))  # (1 + N_PARTS, vocabulary)
     row = np.asarray(weights)
     parts = (
         Part(int(key), float(row[key]), float(shares[key]), int(added.argmax()), float(added.max()))
@@ -116,17 +113,16 @@ def reach(logits: ArrayLike) -> float:
     return float(np.abs(values).max()) / spread if spread > 0 else 0.0
 
 
-def random_reach(model: Model, *, seed: int = 0) -> float:
+def random_reach(model: Model) -> float:
     """Return the `reach` that 19 of 20 random vectors stay below, in place of what a head writes.
 
     Args:
         model: its weights.
-        seed: of the random vectors.
 
     Raises:
         ValueError: the model predicts no next token.
     """
-    vectors = np.random.default_rng(seed).normal(size=(N_RANDOM, model.words.shape[1])).astype(np.float32)
+    vectors = np.random.default_rng(0).normal(size=(N_RANDOM, model.words.shape[1])).astype(np.float32)
     with half_the_cores():
         return float(np.quantile([reach(row) for row in direct_logits(model, vectors[0], vectors)], 0.95))
 

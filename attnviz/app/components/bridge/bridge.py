@@ -46,6 +46,12 @@ def read_script(*names: str) -> str:
     return "\n".join([f"const PALETTE = {palette};", *map(read_asset, ("bridge/common.js", *names))])
 
 
+def unseen(name: str, script: str) -> Any:
+    """Return a component that shows nothing: its script acts on the page around it."""
+    html = f'<div class="attnviz-{name}-place" hidden>\n</div>'
+    return st.components.v2.component(f"attnviz_{name}", html=html, js=read_asset(script), isolate_styles=False)
+
+
 def _palette(theme: Theme) -> dict[str, Any]:
     bar = theme.measure[len(theme.measure) * 2 // 3]
     looks = {name: palette_of(name, theme.name) for name in PALETTES}
@@ -105,9 +111,4 @@ def send_note(key: str, slot: str, says: dict[str, Any]) -> None:
     _note(key=f"{key}-{slot}", data={"of": key, "slot": slot, "says": says})
 
 
-_note = st.components.v2.component(
-    "attnviz_note",
-    html='<div class="attnviz-note" hidden>\n</div>',
-    js=read_asset("bridge/note.js"),
-    isolate_styles=False,
-)
+_note = unseen("note", "bridge/note.js")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from attnviz.app.components.bridge.bridge import read_asset
+from attnviz.app.components.bridge.bridge import unseen
 
 
 def cell_picker(chart_key: str, start: int, *, on_pick: Callable[[tuple[int, int]], None], key: str) -> None:
@@ -25,9 +25,4 @@ def cell_picker(chart_key: str, start: int, *, on_pick: Callable[[tuple[int, int
     _listener(key=key, data={"chart": chart_key, "start": start}, on_cell_change=tell)
 
 
-_listener = st.components.v2.component(
-    "attnviz_cell_picker",
-    html='<div class="attnviz-cell-picker" hidden>\n</div>',
-    js=read_asset("cell_picker/cell_picker.js"),
-    isolate_styles=False,
-)
+_listener = unseen("cell_picker", "cell_picker/cell_picker.js")

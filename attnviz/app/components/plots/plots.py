@@ -5,9 +5,7 @@ was zoomed to. streamlit (1.67) keeps that layout, and a new chart made of it ta
 time the map is squeezed into the room that is left, and "Reset axes" goes back to the zoom. Needs streamlit.
 """
 
-import streamlit as st
-
-from attnviz.app.components.bridge.bridge import read_asset
+from attnviz.app.components.bridge.bridge import unseen
 
 
 def keep_plots(*, key: str) -> None:
@@ -19,9 +17,4 @@ def keep_plots(*, key: str) -> None:
     _keeper(key=key)
 
 
-_keeper = st.components.v2.component(
-    "attnviz_plots",
-    html='<div class="attnviz-plots" hidden>\n</div>',
-    js=read_asset("plots/plots.js"),
-    isolate_styles=False,
-)
+_keeper = unseen("plots", "plots/plots.js")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from attnviz.app.components.bridge.bridge import read_asset
+from attnviz.app.components.bridge.bridge import unseen
 
 
 def talk(html: str, *, on_leave: Callable[[], None], key: str) -> None:
@@ -35,15 +35,5 @@ def keep_text(text: str | None, *, on_found: Callable[[str], None], key: str) ->
     _keep(key=key, data={"name": f"attnviz-{key}", "text": text}, on_found_change=tell)
 
 
-_talk = st.components.v2.component(
-    "attnviz_talk",
-    html='<div class="attnviz-talk-place" hidden>\n</div>',
-    js=read_asset("talk_player/talk_player.js"),
-    isolate_styles=False,
-)
-_keep = st.components.v2.component(
-    "attnviz_keep",
-    html='<div class="attnviz-keep" hidden>\n</div>',
-    js=read_asset("talk_player/keep.js"),
-    isolate_styles=False,
-)
+_talk = unseen("talk", "talk_player/talk_player.js")
+_keep = unseen("keep", "talk_player/keep.js")

@@ -1,8 +1,6 @@
 """What the tour needs of the browser: who was asked already, and the stop's picture scrolled into sight."""
 
-import streamlit as st
-
-from attnviz.app.components.bridge.bridge import read_asset
+from attnviz.app.components.bridge.bridge import unseen
 
 
 def in_browser(*, asked: bool, stop: int | None, target: str, edge: str, key: str) -> None:
@@ -20,9 +18,4 @@ def in_browser(*, asked: bool, stop: int | None, target: str, edge: str, key: st
     _tour(key=key, data={"asked": asked, "stop": stop, "target": target, "edge": edge})
 
 
-_tour = st.components.v2.component(
-    "attnviz_tour",
-    html='<div class="attnviz-tour" hidden>\n</div>',
-    js=read_asset("tour_offer/tour_offer.js"),
-    isolate_styles=False,
-)
+_tour = unseen("tour", "tour_offer/tour_offer.js")

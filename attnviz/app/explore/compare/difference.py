@@ -1,7 +1,6 @@
 """Compare's map of B minus A: token by token where the tokens agree, word by word where only the text does."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from attnviz.app.explore.compare.sides import HEIGHT, Side, Tile, isolated, numbered
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
-from attnviz.app.show.charts import draw, map_table
+from attnviz.app.show.charts import TokenMap, draw
 from attnviz.app.show.heads_map import signed
 from attnviz.core.compare.side_by_side import (
     Difference,
@@ -24,7 +23,6 @@ from attnviz.core.compare.side_by_side import (
 )
 from attnviz.core.text.words import word_of_tokens, word_spans
 from attnviz.core.trace.records import Token
-from attnviz.figures import head_map
 
 MOST_NAMED = 4  # tokens without a partner that are named
 LITTLE = 0.005  # a share of weight that isn't worth a sentence
@@ -75,20 +73,14 @@ def subtract(a: Tile, b: Tile) -> Compared:
 def draw_difference(visit: Visit, compared: Compared, a: Side, b: Side) -> None:
     """Draw the map of B minus A."""
     found, queries, keys = compared.found, compared.queries, compared.keys
-    figure = head_map(
-        found.values,
-        [token.label for token in queries],
-        [token.label for token in keys],
-        allowed=found.seen | found.unpaired,
+    figure = TokenMap(found.values, found.seen | found.unpaired, queries, keys).figure(
         kind="difference",
         unpaired=found.unpaired if found.unpaired.any() else None,
-        query_start=queries[0].index,
-        key_start=keys[0].index,
         title=f"B − A, {compared.unit} by {compared.unit}",
         theme=visit.theme,
         height=HEIGHT,
     )
-    table = partial(map_table, found.values, found.seen, queries, keys)
+    table = TokenMap(found.values, found.seen, queries, keys).table
     name = f"compare {a.words} with {b.words.removeprefix(f'{a.trace.model.title} ')}"
     draw(figure, "compare-difference", name, table, about=_facts(a, b))
 
@@ -140,7 +132,7 @@ def _as_words(a: Tile, b: Tile) -> tuple[Tile, Tile]:
     first, n_words = int(both[0]), int(both[-1] - both[0]) + 1
     spans = word_spans(text)[first : first + n_words]
     names = tuple(Token(first + i, 0, text[a:b], text[a:b], a, b, False) for i, (a, b) in enumerate(spans))
-    return tuple(_word_tile(tile, names, belongs - first) for tile, belongs in zip((a, b), words, strict=True))
+    return _word_tile(a, names, words[0] - first), _word_tile(b, names, words[1] - first)
 
 
 def _word_tile(tile: Tile, names: tuple[Token, ...], word: NDArray[np.int64]) -> Tile:

@@ -8,6 +8,7 @@ from attnviz.app.explore.compare.sides import TITLE, Side, short_names
 from attnviz.app.shell import cache
 from attnviz.app.shell.cache import ModelChoice
 from attnviz.app.shell.markdown import plain
+from attnviz.app.shell.passing import passing
 from attnviz.app.shell.visit import Visit, ask_whole_page
 from attnviz.core.trace.head import Head
 from attnviz.core.trace.switches import Switches
@@ -72,7 +73,7 @@ def _two_texts(visit: Visit, text: str) -> tuple[Side, Side]:
     switches = replace(visit.switches, forbid=frozenset())
     trace = _read(visit.choice, text, switches if visit.in_pass else Switches())
     one, other = _excerpts(visit.text, text)
-    head = trace.head(visit.layer, visit.head, part=visit.part, switches=None if visit.in_pass else switches)
+    head = visit.head_of(trace).under(None if visit.in_pass else switches)
     notes = (*_cut_note(trace), *([DROPPED] if visit.switches.forbid else []))
     return Side("A", one, visit.head_after), Side("B", other, head, notes)
 
@@ -156,9 +157,9 @@ def forget_head() -> None:
 def _offers(visit: Visit) -> list[Offer]:
     """Return (name, what the picture shows, what the sidebar is set to) of the switches that can act."""
     cannot = visit.info.cannot
-    causal = visit.rest.causal(visit.layer, part=visit.part)
+    causal = visit.head_before.causal
     mask = ("no mask", "off") if causal else ("mask on", "on")
-    offers = [
+    offers: list[tuple[str, Switches, dict[str, object], set[str]]] = [
         ("no 1/√d", Switches(scaled=False), {"temperature": "off"}, {"scaled", "temperature", "scores"}),
         (mask[0], Switches(causal=not causal), {"causal": mask[1]}, {"causal", "scores"}),
         ("temperature 2", Switches(temperature=2), {"temperature": "2"}, {"temperature", "scores"}),
@@ -223,21 +224,17 @@ def _read(choice: ModelChoice, text: str, switches: Switches) -> Trace:
     known = cache.traces().peek((choice, text, switches))
     if known is not None:
         return known
-    place = st.empty()
-    try:
-        with place.status(plain(f"Loading {choice.name}")) as status:
+    with passing() as place, place.status(plain(f"Loading {choice.name}")) as status:
 
-            def say(sentence: str) -> None:
-                status.update(label=plain(sentence))
+        def say(sentence: str) -> None:
+            status.update(label=plain(sentence))
 
-            def show(done: int, of: int) -> None:
-                say(f"Reading B's text with {info.title}: layer {done} of {of}")
+        def show(done: int, of: int) -> None:
+            say(f"Reading B's text with {info.title}: layer {done} of {of}")
 
-            info = cache.get_engine(choice, say).info
-            say(f"Reading B's text with {info.title}")
-            return cache.get_trace(choice, text, switches, on_layer=show if len(text) > 2000 else None, say=say)
-    finally:
-        place.empty()
+        info = cache.get_engine(choice, say).info
+        say(f"Reading B's text with {info.title}")
+        return cache.get_trace(choice, text, switches, on_layer=show if len(text) > 2000 else None, say=say)
 
 
 def _by_model(head: Head, letter: str) -> Side:
@@ -255,7 +252,8 @@ def _excerpts(one: str, other: str) -> tuple[str, str]:
     first = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     room = TITLE - 4  # for the marks and the dots
     start = 0 if first < room // 2 else one.rfind(" ", 0, first - room // 3) + 1
-    return tuple(
+    one, other = (
         f"“{'…' * (start > 0)}{text[start : start + room].strip()}{'…' * (len(text) > start + room)}”"
         for text in (one, other)
     )
+    return one, other

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 import attnviz
 from attnviz.core.compare.side_by_side import same_tokens
-from attnviz.core.export.head_files import about_trace
+from attnviz.core.export.head_files import about_head
 from attnviz.core.maps.choice import MOST_CELLS, PART
 from attnviz.core.trace.head import Head
+from attnviz.core.trace.maps import Maps
 from attnviz.core.trace.records import Token
 from attnviz.core.trace.switches import Switches
 from attnviz.figures.theme import escape, shorten
@@ -30,7 +31,7 @@ class Side:
     notes: tuple[str, ...] = ()
 
     @property
-    def trace(self) -> Any:
+    def trace(self) -> Maps:
         """The pass that it is seen in."""
         return self.head.trace
 
@@ -54,9 +55,7 @@ class Side:
     @property
     def about(self) -> dict[str, Any]:
         """Where its numbers come from, for files."""
-        head = self.head
-        said = about_trace(self.trace, version=attnviz.__version__, part=head.part, switches=head.switches)
-        return said | {"layer": head.layer, "head": head.head}
+        return about_head(self.head, version=attnviz.__version__)
 
     @property
     def at_rest(self) -> bool:

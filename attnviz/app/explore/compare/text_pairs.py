@@ -12,7 +12,7 @@ from attnviz.app.shell import controls
 from attnviz.app.shell.examples import word_token
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import ask_whole_page
-from attnviz.core.trace.trace import Trace
+from attnviz.core.trace.maps import Maps
 
 FILE = resources.files("attnviz.app.explore.compare") / "pairs.toml"
 
@@ -32,7 +32,7 @@ class Pair:
     head: int
     caption: str
 
-    def rows(self, trace: Trace, b_trace: Trace) -> tuple[int, int]:
+    def rows(self, trace: Maps, b_trace: Maps) -> tuple[int, int]:
         """Return which token looks in the first text, and which in the other.
 
         Raises:

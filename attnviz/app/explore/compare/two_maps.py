@@ -1,6 +1,5 @@
 """Compare's two maps with one range of colours, the strongest keys of one row in both, and the next tokens."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,10 @@ from attnviz.app.explore.compare.text_pairs import Pair
 from attnviz.app.shell.examples import example_of
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
-from attnviz.app.show.charts import draw, map_table
+from attnviz.app.show.charts import TokenMap, draw_map
 from attnviz.core.compare.side_by_side import rows_must_agree, same_tokens, strongest_keys, token_partners
 from attnviz.core.maps.choice import Scale
 from attnviz.core.text.words import word_of_tokens
-from attnviz.figures import head_map
 from attnviz.figures.bars import percent
 
 N_KEYS = 5  # of a row that are listed
@@ -32,9 +30,9 @@ def rows(visit: Visit, chosen: int | None, sides: tuple[Tile, Tile], pair: Pair 
     a, b = sides
     if chosen is None and pair is not None:
         places = pair.rows(a.side.trace, b.side.trace)
-        found = tuple(_place(tile, query) for tile, query in zip(sides, places, strict=True))
-        if None not in found:
-            return found
+        one, other = (_place(tile, query) for tile, query in zip(sides, places, strict=True))
+        if one is not None and other is not None:
+            return one, other
     row = _place(a, _query(visit) if chosen is None else chosen)
     row = _last_word(a) if row is None else row
     one_text = a.side.of_text and b.side.of_text and a.side.trace.text == b.side.trace.text
@@ -56,19 +54,9 @@ def maps(sides: tuple[Tile, Tile], looking: tuple[int, int], scale: Scale, theme
 
 
 def _one_map(tile: Tile, key: str, **look: Any) -> None:
-    figure = head_map(
-        tile.weights,
-        [token.label for token in tile.queries],
-        [token.label for token in tile.keys],
-        allowed=tile.allowed,
-        query_start=tile.queries[0].index,
-        key_start=tile.keys[0].index,
-        title=tile.side.title,
-        height=HEIGHT,
-        **look,
-    )
-    table = partial(map_table, tile.weights, tile.allowed, tile.queries, tile.keys)
-    draw(figure, key, f"compare {tile.side.letter} {tile.side.words}", table, about=tile.side.about)
+    shown, side = TokenMap(tile.weights, tile.allowed, tile.queries, tile.keys), tile.side
+    name = f"compare {side.letter} {side.words}"
+    draw_map(shown, key, name, about=side.about, title=side.title, height=HEIGHT, **look)
     left_out = _what_is_left_out(tile)
     if left_out:
         st.caption(left_out)

@@ -1,7 +1,6 @@
 """Heads found by a drawing: cells clicked in a small map, and the heads that put their weight there."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -20,13 +19,12 @@ from attnviz.app.explore.map_choice import map_choice
 from attnviz.app.shell import cache
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
-from attnviz.app.show.charts import draw, map_table
+from attnviz.app.show.charts import draw_map, of_head
 from attnviz.core.heads.at_a_glance import strongest
 from attnviz.core.heads.finder import Cell, drawn_scores, possible_cells, scored_cells
 from attnviz.core.heads.patterns import pattern_targets
 from attnviz.core.trace.records import Token
 from attnviz.core.trace.trace import Trace
-from attnviz.figures import head_map
 
 SIDE = 32  # tokens a side of the map to draw on
 MOST_NAMED = 8  # drawn cells that are named in words
@@ -66,22 +64,16 @@ def _drawn(visit: Visit) -> list[Cell]:
 
 def _map(visit: Visit, trace: Trace) -> None:
     side = _side(visit)
-    head = trace.head(visit.layer, visit.head, part=visit.part).tile(side, side)
-    queries, keys = head.tokens
-    figure = head_map(
-        head.weights,
-        [token.label for token in queries],
-        [token.label for token in keys],
-        allowed=head.allowed,
+    draw_map(
+        of_head(visit.head_of(trace).tile(side, side)),
+        "drawn-map",
+        f"drawing {visit.info.name}",
+        about=shown_facts(visit),
         scale=st.session_state.colours,
-        query_start=side.start,
-        key_start=side.start,
         marked=[cell for cell in _drawn(visit) if _on_map(side, cell)],
         theme=visit.theme,
         height=560,
     )
-    table = partial(map_table, head.weights, head.allowed, queries, keys)
-    draw(figure, "drawn-map", f"drawing {visit.info.name}", table, about=shown_facts(visit))
     cell_picker("drawn-map", side.start, on_pick=_toggle, key="draw-cell")
 
 

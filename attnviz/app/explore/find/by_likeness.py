@@ -51,12 +51,11 @@ def _why_none(visit: Visit, found: Alike, share: float) -> str:
 
 
 def _alike(visit: Visit) -> Alike:
-    arguments = (visit.layer, visit.head)
     return with_progress(
         "Comparing maps: layer",
         lambda show: cache.results().get(
-            ("alike", *shown_key(visit), *arguments),
-            lambda: heads_like(shown_trace(visit).head(*arguments, part=visit.part), on_layer=show),
+            ("alike", *shown_key(visit), visit.layer, visit.head),
+            lambda: heads_like(visit.head_of(shown_trace(visit)), on_layer=show),
         ),
     )
 

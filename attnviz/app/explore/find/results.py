@@ -10,9 +10,11 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from attnviz.app.explore.map_choice import map_choice
-from attnviz.app.shell.visit import Visit, choose_head
+from attnviz.app.shell.passing import passing
+from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw, heads_table
 from attnviz.app.show.facts import Facts, of_view
+from attnviz.app.show.heads_map import head_button
 from attnviz.core.trace.switches import Switches
 from attnviz.core.trace.trace import Trace
 from attnviz.figures import layers_by_heads
@@ -61,11 +63,8 @@ def shown_key(visit: Visit) -> tuple[Hashable, ...]:
 
 def with_progress(sentence: str, work: Callable[[OnStep], Any]) -> Any:
     """Do some work that tells how far it is, with a bar that says so, and return what it returns."""
-    bar = st.empty()
-    try:
+    with passing() as bar:
         return work(lambda done, of: bar.progress(done / of, f"{sentence} {done} of {of}"))
-    finally:
-        bar.empty()
 
 
 def shown_facts(visit: Visit) -> Facts:
@@ -100,15 +99,8 @@ def head_list(visit: Visit, titles: Sequence[str], heads: Sequence[Listed]) -> N
             st.html(_cells([f"<b>{escape(title)}</b>" for title in titles]))
         for entry in heads:
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-                selected = (entry.layer, entry.head) == (visit.layer, visit.head)
-                st.button(
-                    f"L{entry.layer} H{entry.head}",
-                    key=f"found {entry.layer} {entry.head}",
-                    type="primary" if selected else "secondary",
-                    on_click=choose_head,
-                    args=(entry.layer, entry.head),
-                    width=WIDTH,
-                )
+                kind = "primary" if (entry.layer, entry.head) == (visit.layer, visit.head) else "secondary"
+                head_button("found", entry.layer, entry.head, type=kind, width=WIDTH)
                 st.html(_cells([_bar(bar, visit.theme) for bar in entry.bars]))
 
 
