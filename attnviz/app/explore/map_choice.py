@@ -80,8 +80,9 @@ def possible(visit: Visit, choice: MapChoice) -> tuple[MapChoice, Model | None]:
     return (replace(choice, shows="tokens", reason=reason) if reason else choice), model
 
 
-def written(model: Model, head: Head) -> Float:
-    """Return (keys, d_model) what a head writes for each key."""
+def written(model: Model | None, head: Head) -> Float:
+    """Return (keys, d_model) what a head writes for each key; `possible` gives the model where that is shown."""
+    assert model is not None
     return head_write(model, head.layer, head.head, head.qkv[2])  # of (keys, d_head)
 
 

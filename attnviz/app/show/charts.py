@@ -19,12 +19,15 @@ from attnviz.core.trace.records import Token
 from attnviz.figures import head_map
 from attnviz.figures.palettes import in_palette
 
+Table = Mapping[str, Any] | Callable[[], Columns]
+"""The columns of a table, or what makes them."""
+
 
 def draw(
     figure: Any,
     key: str,
     filename: str,
-    table: Mapping[str, Any] | Callable[[], Columns],
+    table: Table,
     *,
     about: Facts,
     head: HeadFiles | None = None,
@@ -61,7 +64,7 @@ def numbers_box(
     figure: Any,
     key: str,
     filename: str,
-    table: Callable[[], Columns],
+    table: Table,
     *,
     about: Facts,
     head: HeadFiles | None = None,
