@@ -135,10 +135,10 @@ def go(page: Page, address: str, chart: str = "") -> None:
 def until(page: Page, look: Callable[[], Any], expected: Any) -> None:
     """Wait until what is looked at is as expected; fail with both if it never is."""
     for _ in range(1000):
-        if look() == expected:
+        if (seen := look()) == expected:
             return
         page.wait_for_timeout(100)
-    assert look() == expected
+    raise AssertionError(f"expected {expected!r}, saw {seen!r}")
 
 
 def rest(page: Page) -> None:
@@ -185,6 +185,14 @@ def pick(page: Page, key: str, option: str) -> None:
 def press_plus(page: Page, key: str) -> None:
     """Click the plus of a number box."""
     widget(page, key).get_by_test_id("stNumberInputStepUp").click()
+
+
+def fold(page: Page) -> None:
+    """Close each box that stands open, as a test before may have left it: what is open belongs to the visitor."""
+    opened = page.locator("[data-testid=stExpander] details[open] > summary")
+    for _ in range(opened.count()):
+        opened.first.click()
+        rest(page)
 
 
 def fill(page: Page, label: str, typed: str) -> None:

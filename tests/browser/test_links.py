@@ -11,7 +11,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from attnviz.app.shell.share import LEAST, QUIET
-from tests.browser.app_page import choose, go, rest, run_text, until, widget
+from tests.browser.app_page import choose, fold, go, rest, run_text, until, widget
 
 TEXT = "The tired cat sat on the mat because it was soft"
 SHOWN = """() => ({
@@ -87,6 +87,7 @@ def as_parts(link: str) -> tuple[str, dict[str, list[str]]]:
 def test_a_copied_link_opens_the_same_picture(tab: Page, other_tab: Page, app_url: str, name: str) -> None:
     address, change, says = VISITS[name]
     go(tab, f"{name}?{address}&text={quote(TEXT)}")
+    fold(tab)
     change(tab)
     tab.wait_for_url(lambda url: says in url)
     rest(tab)
@@ -95,6 +96,7 @@ def test_a_copied_link_opens_the_same_picture(tab: Page, other_tab: Page, app_ur
     shown = tab.evaluate(SHOWN)
     assert all(len(chart) > 100 for chart in shown["charts"]) and (shown["charts"] or name == "talk")
     go(other_tab, link.removeprefix(f"{app_url}/"))
+    fold(other_tab)
     other_tab.wait_for_function(f"(n) => ({SHOWN})().charts.length === n", arg=len(shown["charts"]), polling=50)
     rest(other_tab)
     until(other_tab, lambda: other_tab.evaluate(SHOWN)["charts"], shown["charts"])
