@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from tests.browser.app_page import WIRE
+from tests.browser.apps.server import Board, serve
+from tests.browser.tabs import SIZE, Tabs
 from tests.chromium import CHROMIUM_FLAGS, CHROMIUM_NAMES, find_chromium
 
 ROOT = Path(__file__).parents[2]
@@ -36,15 +39,10 @@ def chromium_path() -> str:
     return found
 
 
-@pytest.fixture(scope="session")
-def app_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the file with all that the running app printed."""
-    return tmp_path_factory.mktemp("app") / "log.txt"
-
-
 @pytest.fixture(scope="package")
-def app_url(app_log: Path, chromium_path: str) -> Iterator[str]:
-    """Start the app on a free port, give its address, and end it after the last browser test."""
+def app_url(tmp_path_factory: pytest.TempPathFactory, chromium_path: str) -> Iterator[str]:
+    """Start the app on a free port, give its address, end it after the last browser test; it wrote no traceback."""
+    app_log = tmp_path_factory.mktemp("app") / "log.txt"
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -63,6 +61,7 @@ def app_url(app_log: Path, chromium_path: str) -> Iterator[str]:
         except subprocess.TimeoutExpired:
             app.kill()
             app.wait()
+    assert "Traceback" not in app_log.read_text()
 
 
 @pytest.fixture(scope="package")
@@ -76,45 +75,72 @@ def browser(chromium_path: str) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="package")
-def warm_contexts(browser: Browser, app_url: str) -> Iterator[dict[str, BrowserContext]]:
-    """Open a light and a dark context that last; a tab in each keeps the process with the app's compiled scripts."""
-    contexts = {}
-    for scheme in ("light", "dark"):
-        contexts[scheme] = browser.new_context(
-            viewport={"width": 1280, "height": 900},
-            color_scheme=scheme,
-            permissions=["clipboard-read", "clipboard-write"],
-        )
-        contexts[scheme].set_default_timeout(PAGE_SECONDS * 1000)
-        contexts[scheme].new_page().goto(f"{app_url}/_stcore/health")
-    yield contexts
-    for context in contexts.values():
-        context.close()
+def tabs(browser: Browser, app_url: str) -> Iterator[Tabs]:
+    """Return the app's tabs that stay open from test to test; each is opened when first asked for."""
+    found = Tabs(browser, app_url, patience=PAGE_SECONDS)
+    yield found
+    found.close()
 
 
 @pytest.fixture
-def contexts(warm_contexts: dict[str, BrowserContext]) -> Iterator[dict[str, BrowserContext]]:
-    """Return the contexts by colour scheme, with nothing stored; what a test opens in them is closed after it."""
-    yield warm_contexts
-    for context in warm_contexts.values():
-        kept, *opened = context.pages
-        for page in opened:
-            page.close()
-        context.set_offline(False)
-        context.clear_cookies()
-        kept.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+def tab(tabs: Tabs, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """Return the open app on a light page of 1280 x 900; `go` brings it to an address."""
+    with tabs.lent("light", request.session) as page:
+        yield page
 
 
 @pytest.fixture
-def context(contexts: dict[str, BrowserContext]) -> BrowserContext:
-    """Return the light context: 1280 x 900, allowed to use the clipboard; each tab in it is a visitor of its own."""
-    return contexts["light"]
+def dark_tab(tabs: Tabs, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """Return the open app on a dark page."""
+    with tabs.lent("dark", request.session) as page:
+        yield page
+
+
+@pytest.fixture
+def other_tab(tabs: Tabs, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """Return the open app of another visitor, who shares nothing with the first."""
+    with tabs.lent("other", request.session) as page:
+        yield page
+
+
+@pytest.fixture
+def context(tabs: Tabs) -> Iterator[BrowserContext]:
+    """Return the light context with nothing stored, allowed to use the clipboard; each tab in it is a visitor."""
+    yield tabs.context("light")
+    tabs.tidy("light")
 
 
 @pytest.fixture
 def page(context: BrowserContext) -> Page:
-    """Open an empty tab; `page.goto(app_url)` goes to the app."""
+    """Open an empty tab, for tests of what loading does; `page.goto(app_url)` goes to the app."""
     return context.new_page()
+
+
+@pytest.fixture(scope="package")
+def board_of_all(browser: Browser) -> Iterator[Board]:
+    """Open a page of components without the app around them, and end it after the last browser test."""
+    context = browser.new_context(viewport=SIZE, color_scheme="light", accept_downloads=True)
+    context.add_init_script(WIRE)
+    for url in serve("components.py"):
+        yield Board(context.new_page(), url)
+    context.close()
+
+
+@pytest.fixture
+def board(board_of_all: Board) -> Iterator[Page]:
+    """Return the page of components, for `show`; fail if it threw an error."""
+    board_of_all.errors.clear()
+    yield board_of_all.page
+    board_of_all.page.set_viewport_size(SIZE)
+    board_of_all.page.emulate_media(color_scheme="light")
+    board_of_all.page.mouse.move(0, 0)
+    assert board_of_all.errors == []
+
+
+@pytest.fixture
+def frames(board_of_all: Board) -> list[int]:
+    """Return the list that grows by the bytes of each websocket message that the page of components receives."""
+    return board_of_all.frames
 
 
 def _wait_until_healthy(url: str, app: subprocess.Popen, log: Path) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.app_page import open_app, rest, watched, widget
+from tests.browser.app_page import go, rest, widget
 
-HOW_IT_IS = """(plot) => {
+SIZE_AND_RANGES = """(plot) => {
   const { width, height } = plot.querySelector(".nsewdrag").getBoundingClientRect();
   const { xaxis, yaxis } = plot._fullLayout;
   return { size: [width, height], x: [...xaxis.range], y: [...yaxis.range] };
@@ -16,7 +16,12 @@ LEAVE = {
     "button": lambda page: button(page, "Close fullscreen").click(),
     "Escape": lambda page: page.keyboard.press("Escape"),
 }
-CHARTS = [("head-map", {}), ("compare-a", {"tool": "compare"})]
+STILL = f"""(plot) => new Promise((resolve) => {{
+  const now = () => JSON.stringify(({SIZE_AND_RANGES})(plot));
+  const look = (last, times) => (times > 3 ? resolve(JSON.parse(last))
+    : setTimeout(() => look(now(), now() === last ? times + 1 : 0), 100));
+  look(now(), 0);
+}})"""
 
 
 def button(page: Page, title: str) -> Any:
@@ -27,54 +32,43 @@ def plot(page: Page, key: str) -> Any:
     return widget(page, key).locator(".js-plotly-plot")
 
 
-def go_full(page: Page, key: str) -> None:
+def press(page: Page, key: str, title: str) -> None:
     plot(page, key).hover()
-    widget(page, key).locator('.modebar-btn[data-title="Fullscreen"]').click()
+    widget(page, key).locator(f'.modebar-btn[data-title="{title}"]').click()
+
+
+def go_full(page: Page, key: str) -> None:
+    press(page, key, "Fullscreen")
     expect(button(page, "Close fullscreen")).to_be_attached()
     rest(page)
 
 
+def leave(page: Page, way: str) -> None:
+    LEAVE[way](page)
+    expect(button(page, "Close fullscreen")).to_have_count(0)
+
+
 def settled(page: Page, key: str) -> dict[str, Any]:
     """Return how large the map is and what it shows, once it has stopped changing."""
-    last = None
-    for _ in range(50):
-        found = plot(page, key).evaluate(HOW_IT_IS)
-        if found == last:
-            return found
-        last = found
-        page.wait_for_timeout(100)
-    raise AssertionError(f"{key} never comes to rest: {last}")
+    return plot(page, key).evaluate(STILL)
 
 
-@pytest.mark.parametrize("leave", LEAVE)
-def test_a_map_comes_back_from_full_screen_as_large_as_it_was(context, page: Page, app_url: str, leave: str) -> None:
-    with watched(context):
-        open_app(page, app_url)
-        before = settled(page, "head-map")
-        for _ in range(2):
-            go_full(page, "head-map")
-            assert settled(page, "head-map")["size"][0] > 1.2 * before["size"][0]
-            LEAVE[leave](page)
-            expect(button(page, "Close fullscreen")).to_have_count(0)
-            assert settled(page, "head-map") == before
-
-
-@pytest.mark.parametrize(("key", "address"), CHARTS, ids=[key for key, _ in CHARTS])
-def test_reset_axes_shows_the_whole_map_after_a_zoom_and_full_screen(
-    page: Page, app_url: str, key: str, address: dict[str, str]
-) -> None:
-    open_app(page, f"{app_url}/?{'&'.join(f'{name}={value}' for name, value in address.items())}")
-    plot(page, key).scroll_into_view_if_needed()
-    before = settled(page, key)
-    plot(page, key).hover()
-    widget(page, key).locator('.modebar-btn[data-title="Zoom in"]').click()
-    zoomed = settled(page, key)
+@pytest.mark.parametrize(("key", "address"), [("head-map", ""), ("compare-a", "?tool=compare")])
+def test_a_map_comes_back_from_full_screen_as_it_was(tab: Page, key: str, address: str) -> None:
+    go(tab, address, key)
+    plot(tab, key).scroll_into_view_if_needed()
+    before = settled(tab, key)
+    for way in LEAVE:
+        go_full(tab, key)
+        assert settled(tab, key)["size"][0] > 1.2 * before["size"][0]
+        leave(tab, way)
+        assert settled(tab, key) == before
+    press(tab, key, "Zoom in")
+    zoomed = settled(tab, key)
     assert zoomed["x"] != before["x"]
-    go_full(page, key)
-    assert settled(page, key)["x"] == pytest.approx(zoomed["x"], abs=1e-6)
-    page.keyboard.press("Escape")
-    expect(button(page, "Close fullscreen")).to_have_count(0)
-    settled(page, key)
-    plot(page, key).hover()
-    widget(page, key).locator('.modebar-btn[data-title="Reset axes"]').click()
-    assert settled(page, key) == before
+    go_full(tab, key)
+    assert settled(tab, key)["x"] == pytest.approx(zoomed["x"], abs=1e-6)
+    leave(tab, "Escape")
+    settled(tab, key)
+    press(tab, key, "Reset axes")
+    assert settled(tab, key) == before

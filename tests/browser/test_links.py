@@ -1,6 +1,6 @@
 """The page's link: the button copies it on every page, it opens the same picture, and its QR code says the same."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import BytesIO
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 import segno
 from PIL import Image
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from attnviz.app.shell.share import LEAST, QUIET
-from tests.browser.app_page import choose, rest, widget
+from tests.browser.app_page import choose, fold, go, rest, run_text, until, widget
 
 TEXT = "The tired cat sat on the mat because it was soft"
-PATIENCE = 60_000  # milliseconds
 SHOWN = """() => ({
   charts: [...document.querySelectorAll(".js-plotly-plot")].map(({ _fullData: data, layout }) => JSON.stringify([
     layout.title?.text,
@@ -30,23 +29,17 @@ def step_up(page: Page) -> None:
 
 # page, address, a click that changes it, and what the link has to say then
 VISITS: dict[str, tuple[str, Callable[[Page], None], str]] = {
-    "": ("layer=4&head=5&temperature=2", step_up, "layer=3"),
+    "": ("layer=4&head=5&temperature=2&causal=off&acts=pass&view=difference&strip=lines", step_up, "layer=3"),
     "scratch": ("layer=9&head=4&rows=5&step=scores", lambda page: choose(page, "source", "random numbers"), "source="),
     "pronouns": ("layer=9&head=4&candidates=2", lambda page: choose(page, "click", "the answer"), "click=answer"),
     "generate": (
-        "model=untrained&layer=2&head=1",
+        "model=untrained&layer=2&head=1&warmth=1.5&seed=7&top_k=40",
         lambda page: widget(page, "write-step").get_by_role("button").click(),
         "written=1",
     ),
     "cost": ("cost_d=1024", lambda page: choose(page, "cost_part", "2 The score matrix"), "=matrix"),
     "talk": ("deck=who_is_it&layer=3", lambda page: None, "deck=who_is_it"),
 }
-
-
-@pytest.fixture(autouse=True)
-def patient() -> Iterator[None]:
-    expect.set_options(timeout=PATIENCE)
-    yield
 
 
 def open_page(page: Page, address: str) -> None:
@@ -91,44 +84,44 @@ def as_parts(link: str) -> tuple[str, dict[str, list[str]]]:
 
 
 @pytest.mark.parametrize("name", VISITS)
-def test_a_copied_link_opens_the_same_picture(page: Page, browser: Browser, app_url: str, name: str) -> None:
+def test_a_copied_link_opens_the_same_picture(tab: Page, other_tab: Page, app_url: str, name: str) -> None:
     address, change, says = VISITS[name]
-    open_page(page, f"{app_url}/{name}?{address}&text={quote(TEXT)}")
-    change(page)
-    page.wait_for_url(lambda url: says in url)
-    rest(page)
-    link = copied(page)
-    assert link == page.url and link.startswith(f"{app_url}/{name}?")
+    go(tab, f"{name}?{address}&text={quote(TEXT)}")
+    fold(tab)
+    change(tab)
+    tab.wait_for_url(lambda url: says in url)
+    rest(tab)
+    link = copied(tab)
+    assert link == tab.url and link.startswith(f"{app_url}/{name}?")
+    shown = tab.evaluate(SHOWN)
+    assert all(len(chart) > 100 for chart in shown["charts"]) and (shown["charts"] or name == "talk")
+    go(other_tab, link.removeprefix(f"{app_url}/"))
+    fold(other_tab)
+    other_tab.wait_for_function(f"(n) => ({SHOWN})().charts.length === n", arg=len(shown["charts"]), polling=50)
+    rest(other_tab)
+    until(other_tab, lambda: other_tab.evaluate(SHOWN)["charts"], shown["charts"])
+    until(other_tab, lambda: other_tab.evaluate(SHOWN)["words"].split("\n"), shown["words"].split("\n"))
+    until(other_tab, lambda: as_parts(other_tab.url), as_parts(link))
+
+
+def test_somebody_new_opens_a_link_and_a_code_that_says_the_same(page: Page, app_url: str) -> None:
+    link = f"{app_url}/cost?model=untrained&layer=2&head=1&cost_part=matrix&text={quote(TEXT)}"
+    page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    open_page(page, link)
+    page.wait_for_selector(".st-key-matrix-curves .main-svg")
+    expect(page.get_by_label("Your text")).to_have_value(TEXT)
+    until(page, lambda: as_parts(page.url), as_parts(link))
+    widget(page, "copy-link").get_by_role("button").click()  # without a clipboard it stands ready to be copied
+    field = page.get_by_label("Link to this page")
+    expect(field).to_have_value(page.url)
+    chosen = field.evaluate("(field) => field.value.slice(field.selectionStart, field.selectionEnd)")
+    assert chosen == page.url
     code = show_code(page)
     on_code = page.get_by_role("dialog").locator("code").inner_text()
     np.testing.assert_array_equal(code, code_of(on_code))
     assert as_parts(on_code) == as_parts(link)  # letters may be escaped in another way
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    shown = page.evaluate(SHOWN)
-    assert all(len(chart) > 100 for chart in shown["charts"]) and (shown["charts"] or name == "talk")
-    other = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
-    other.set_default_timeout(PATIENCE)
-    tab = other.new_page()
-    open_page(tab, link)
-    tab.wait_for_function(f"(n) => ({SHOWN})().charts.length === n", arg=len(shown["charts"]))
-    rest(tab)
-    seen = tab.evaluate(SHOWN)
-    assert seen["charts"] == shown["charts"]
-    assert seen["words"].split("\n") == shown["words"].split("\n")
-    assert tab.url == link
-    other.close()
-
-
-def test_without_a_clipboard_the_link_stands_ready_to_be_copied(context: BrowserContext, app_url: str) -> None:
-    page = context.new_page()
-    page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
-    open_page(page, f"{app_url}/cost?cost_d=512")
-    widget(page, "copy-link").get_by_role("button").click()
-    field = page.get_by_label("Link to this page")
-    expect(field).to_have_value(page.url)
-    chosen = field.evaluate("(field) => field.value.slice(field.selectionStart, field.selectionEnd)")
-    assert chosen == page.url
 
 
 @pytest.mark.parametrize(
@@ -138,12 +131,12 @@ def test_without_a_clipboard_the_link_stands_ready_to_be_copied(context: Browser
         ("".join(chr(0x4E00 + 7 * i % 20_000) for i in range(6000)), "the link leaves it out"),
     ],
 )
-def test_a_long_link_has_no_code_and_says_so(page: Page, app_url: str, words: str, sentence: str) -> None:
-    open_page(page, f"{app_url}/cost?model=untrained")
-    area = page.get_by_label("Your text")
-    area.fill(words)
-    area.press("Control+Enter")
-    rest(page)
-    widget(page, "show-qr").get_by_role("button").click()
-    expect(page.get_by_role("dialog").get_by_text(sentence)).to_be_visible()
-    expect(page.get_by_role("img", name="QR code of this page's link")).to_have_count(0)
+def test_a_long_link_has_no_code_and_says_so(tab: Page, words: str, sentence: str) -> None:
+    go(tab, "talk?model=untrained")
+    run_text(tab, words)
+    rest(tab)
+    widget(tab, "show-qr").get_by_role("button").click()
+    expect(tab.get_by_role("dialog").get_by_text(sentence)).to_be_visible()
+    expect(tab.get_by_role("img", name="QR code of this page's link")).to_have_count(0)
+    tab.keyboard.press("Escape")
+    expect(tab.get_by_role("dialog")).to_have_count(0)

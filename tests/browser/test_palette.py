@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from attnviz.figures.colour import hex_to_rgb
 from attnviz.figures.palettes import palette_of
-from tests.browser.app_page import MAP, open_app, rest, widget
+from tests.browser.app_page import MAP, go, rest, widget
 
 COLOURS = """(canvas) => {
   const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
@@ -22,20 +22,20 @@ def css(colour: str) -> str:
     return "rgb({}, {}, {})".format(*(round(255 * part) for part in hex_to_rgb([colour])[0]))
 
 
-def test_one_choice_colours_the_map_the_thumbnails_and_the_sentence(page: Page, app_url: str) -> None:
-    open_app(page, f"{app_url}/?query=10&key=3")
-    box = widget(page, "palette").get_by_role("combobox")
+def test_one_choice_colours_the_map_the_thumbnails_and_the_sentence(tab: Page) -> None:
+    go(tab, "?query=10&key=3")
+    box = widget(tab, "palette").get_by_role("combobox")
     box.click()
     box.fill("viridis")
-    page.get_by_role("option", name=re.compile("viridis")).click()
+    tab.get_by_role("option", name=re.compile("viridis")).click()
     look = palette_of("viridis", "light")
-    page.wait_for_function(f"{SCALE}.at(-1) === '{look.weight[-1]}'")
-    rest(page)
-    assert page.evaluate(SCALE) == list(look.weight)
-    expect(page).to_have_url(re.compile("palette=viridis"))
-    ramp = page.locator(".strip .ramp").evaluate("(box) => getComputedStyle(box).backgroundImage")
+    tab.wait_for_function(f"{SCALE}.at(-1) === '{look.weight[-1]}'")
+    rest(tab)
+    assert tab.evaluate(SCALE) == list(look.weight)
+    expect(tab).to_have_url(re.compile("palette=viridis"))
+    ramp = tab.locator(".strip .ramp").evaluate("(box) => getComputedStyle(box).backgroundImage")
     assert css(look.weight[0]) in ramp and css(look.weight[-1]) in ramp
-    overview = page.locator(".overview")
+    overview = tab.locator(".overview")
     seen = overview.locator("canvas").evaluate(COLOURS)
     pixels = np.array([[int(part) for part in colour.split()] for colour in seen])
     for colour in (look.weight[0], look.weight[-1]):

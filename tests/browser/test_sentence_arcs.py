@@ -1,7 +1,6 @@
 """The sentence with arcs in a browser: the text as typed, arcs by weight that cross no text, picks, the keyboard."""
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -9,7 +8,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from attnviz.figures.colour import hex_to_rgb
 from attnviz.figures.theme import candidate_colours
-from tests.browser.apps.server import serve, settle
+from tests.browser.app_page import rest
+from tests.browser.apps.server import show
 
 ANIMAL = "The animal didn't cross the street because it was too tired."
 # Left, top, right, bottom of every word, and points along every arc, in px of the page; an arc's first and last points
@@ -28,25 +28,11 @@ GEOMETRY = """(stage) => ({
 })"""
 
 
-@pytest.fixture(scope="module")
-def arcs_url(chromium_path: str) -> Iterator[str]:
-    yield from serve("sentence_arcs.py")
-
-
-@pytest.fixture(autouse=True)
-def no_errors(page: Page) -> Iterator[None]:
-    """Fail a test whose page threw an error."""
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    yield
-    assert errors == []
-
-
-def open_arcs(page: Page, url: str, query: str = "") -> Locator:
-    page.goto(f"{url}/?{query}")
+def open_arcs(page: Page, query: str = "") -> Locator:
+    show(page, f"?show=arcs&{query}")
     arcs = page.locator(".arcs")
     expect(arcs.locator(".arc").first).to_be_attached()
-    settle(page)
+    rest(page)
     return arcs
 
 
@@ -66,18 +52,43 @@ def geometry(arcs: Locator) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     return np.array(seen["words"]), {arc["word"]: np.array(arc["points"]) for arc in seen["arcs"]}
 
 
-def test_the_sentence_reads_as_it_was_typed(page: Page, arcs_url: str) -> None:
-    arcs = open_arcs(page, arcs_url)
+def test_the_sentence_reads_as_it_was_typed_and_words_say_what_they_are(board: Page) -> None:
+    arcs = open_arcs(board)
     assert arcs.locator(".text").inner_text() == ANIMAL
     assert arcs.get_by_role("button").count() == 12
     left, _, right, _ = geometry(arcs)[0].T
     assert abs(left[11] - right[10]) < 1 < left[10] - right[9]  # "tired." but "too tired"
-    long = open_arcs(page, arcs_url, "text=long")
-    assert "of the march.\nThe peaceful demonstrators, who" in long.locator(".text").inner_text()
+    expect(word(arcs, 8)).to_have_attribute("title", "may not be seen from here")
+    expect(word(arcs, 8)).to_have_attribute("aria-label", "was, may not be seen from here")
+    expect(word(arcs, 6)).to_have_attribute("title", "")
+    colours = [word(arcs, index).evaluate("(word) => getComputedStyle(word).color") for index in (6, 8)]
+    assert colours[0] != colours[1]
+    assert arcs.locator(".badge").all_inner_texts() == ["1", "2"]
+    assert re.match(r"1\s*0\.\d\d\s*✓", arcs.locator(".number.of-candidate").first.inner_text())
+    assert arcs.locator(".check").count() == 1
+    right_answer = re.compile(r"^animal, candidate 1, the right answer, weight 0")
+    expect(word(arcs, 1)).to_have_attribute("aria-label", right_answer)
+    assert arcs.locator(".underline").count() == 2
+    for theme in ("light", "dark"):
+        board.emulate_media(color_scheme=theme)
+        for index, colour in zip((1, 5), candidate_colours(theme), strict=False):
+            arc = arcs.locator(f".arc[data-word='{index}']")
+            stroke = "rgb({}, {}, {})".format(*(round(255 * part) for part in hex_to_rgb([colour])[0]))
+            expect(arc).to_have_css("stroke", stroke)
 
 
-def test_arcs_are_as_wide_as_the_weights_and_reach_their_words(page: Page, arcs_url: str) -> None:
-    arcs = open_arcs(page, arcs_url)
+def test_words_side_by_side_are_one_candidate_and_a_line_break_is_kept(board: Page) -> None:
+    arcs = open_arcs(board, "text=long")
+    assert "of the march.\nThe peaceful demonstrators, who" in arcs.locator(".text").inner_text()
+    assert arcs.locator(".badge").all_inner_texts() == ["1", "2", "3"]
+    boxes, _ = geometry(arcs)
+    line = arcs.locator(".underline").first.bounding_box()
+    assert line["x"] < boxes[1, 0] and line["x"] + line["width"] > boxes[2, 2]
+    assert word(arcs, 2).get_attribute("aria-label").startswith("councilmen, candidate 1 (city councilmen), ")
+
+
+def test_arcs_are_as_wide_as_the_weights_and_reach_their_words(board: Page) -> None:
+    arcs = open_arcs(board)
     weights = weights_said(arcs)
     assert list(weights) == list(range(8)) and sum(weights.values()) == pytest.approx(0.97, abs=0.02)
     boxes, paths = geometry(arcs)
@@ -91,13 +102,26 @@ def test_arcs_are_as_wide_as_the_weights_and_reach_their_words(page: Page, arcs_
     shown = arcs.locator(".number").all_inner_texts()
     numbers = [float(re.search(r"0\.\d\d", text)[0]) for text in shown]
     assert numbers == pytest.approx([weight for weight in weights.values() if weight >= 0.01], abs=0.006)
+    board.set_viewport_size({"width": 420, "height": 900})  # the arcs follow
+    rest(board)
+    boxes, paths = geometry(arcs)
+    assert len(set(boxes[:, 1].round())) > 1
+    for index, points in paths.items():
+        np.testing.assert_allclose(points[-1, 0], boxes[index, [0, 2]].mean(), atol=6)
+    assert word(arcs, 0).evaluate("(word) => parseFloat(getComputedStyle(word).fontSize)") == 20
 
 
-@pytest.mark.parametrize("width", [1280, 420])
 @pytest.mark.parametrize("text", ["long", "german", "seen", "arabic"])
-def test_no_arc_crosses_a_word_and_no_number_another(page: Page, arcs_url: str, text: str, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    arcs = open_arcs(page, arcs_url, f"text={text}")
+def test_no_arc_crosses_a_word_and_no_number_another(board: Page, text: str) -> None:
+    arcs = open_arcs(board, f"text={text}")
+    for width in (1280, 420):
+        board.set_viewport_size({"width": width, "height": 900})
+        rest(board)
+        assert_nothing_crosses(arcs)
+        assert board.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def assert_nothing_crosses(arcs: Locator) -> None:
     boxes, paths = geometry(arcs)
     left, top, right, bottom = (boxes + [0, 6, 0, -6]).T
     for points in paths.values():
@@ -109,100 +133,54 @@ def test_no_arc_crosses_a_word_and_no_number_another(page: Page, arcs_url: str, 
     for place, (x0, y0, x1, y1) in enumerate(places):
         for a, b, c, d in [*places[:place], *boxes.tolist()]:
             assert x1 <= a or c <= x0 or y1 <= b + 1 or d - 1 <= y0
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_arcs_follow_when_the_page_gets_narrow(page: Page, arcs_url: str) -> None:
-    arcs = open_arcs(page, arcs_url)
-    page.set_viewport_size({"width": 420, "height": 900})
-    settle(page)
-    boxes, paths = geometry(arcs)
-    assert len(set(boxes[:, 1].round())) > 1
-    for index, points in paths.items():
-        np.testing.assert_allclose(points[-1, 0], boxes[index, [0, 2]].mean(), atol=6)
-    assert word(arcs, 0).evaluate("(word) => parseFloat(getComputedStyle(word).fontSize)") == 20
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_candidates_have_their_colours_numbers_and_check(page: Page, arcs_url: str, theme: str) -> None:
-    page.emulate_media(color_scheme=theme)
-    arcs = open_arcs(page, arcs_url)
-    for index, colour in zip((1, 5), candidate_colours(theme), strict=False):
-        stroke = arcs.locator(f".arc[data-word='{index}']").evaluate("(arc) => getComputedStyle(arc).stroke")
-        np.testing.assert_allclose([int(part) for part in re.findall(r"\d+", stroke)], 255 * hex_to_rgb([colour])[0])
-    assert arcs.locator(".badge").all_inner_texts() == ["1", "2"]
-    assert re.match(r"1\s*0\.\d\d\s*✓", arcs.locator(".number.of-candidate").first.inner_text())
-    assert arcs.locator(".check").count() == 1
-    expect(word(arcs, 1)).to_have_attribute(
-        "aria-label", re.compile(r"^animal, candidate 1, the right answer, weight 0")
-    )
-    assert arcs.locator(".underline").count() == 2
-
-
-def test_words_side_by_side_are_one_candidate(page: Page, arcs_url: str) -> None:
-    arcs = open_arcs(page, arcs_url, "text=long")
-    assert arcs.locator(".badge").all_inner_texts() == ["1", "2", "3"]
-    boxes, _ = geometry(arcs)
-    line = arcs.locator(".underline").first.bounding_box()
-    assert line["x"] < boxes[1, 0] and line["x"] + line["width"] > boxes[2, 2]
-    assert word(arcs, 2).get_attribute("aria-label").startswith("councilmen, candidate 1 (city councilmen), ")
-
-
-def test_words_that_may_not_be_seen_are_faint_and_say_so(page: Page, arcs_url: str) -> None:
-    arcs = open_arcs(page, arcs_url)
-    expect(word(arcs, 8)).to_have_attribute("title", "may not be seen from here")
-    expect(word(arcs, 8)).to_have_attribute("aria-label", "was, may not be seen from here")
-    expect(word(arcs, 6)).to_have_attribute("title", "")
-    colours = [word(arcs, index).evaluate("(word) => getComputedStyle(word).color") for index in (6, 8)]
-    assert colours[0] != colours[1]
-
-
-def test_each_click_is_told_once_the_same_word_twice(page: Page, arcs_url: str) -> None:
-    arcs = open_arcs(page, arcs_url)
+def test_each_click_is_told_once_the_same_word_twice(board: Page) -> None:
+    arcs = open_arcs(board)
     word(arcs, 4).click()
-    expect(page.get_by_text("picked [4]")).to_be_visible()
+    expect(board.get_by_text("picked [4]")).to_be_visible()
     word(arcs, 4).click()
-    expect(page.get_by_text("picked [4, 4]")).to_be_visible()
-    page.get_by_text("Other head").click()  # a run without a pick
-    settle(page)
-    expect(page.get_by_text("picked [4, 4]")).to_be_visible()
+    expect(board.get_by_text("picked [4, 4]")).to_be_visible()
+    board.get_by_text("Other head").click()  # a run without a pick
+    rest(board)
+    expect(board.get_by_text("picked [4, 4]")).to_be_visible()
 
 
-def test_the_keyboard_walks_the_words_and_picks(page: Page, arcs_url: str) -> None:
-    arcs = open_arcs(page, arcs_url)
+def test_the_keyboard_walks_the_words_and_picks(board: Page) -> None:
+    arcs = open_arcs(board)
     word(arcs, 0).focus()
     for _ in range(3):
-        page.keyboard.press("ArrowRight")
+        board.keyboard.press("ArrowRight")
     expect(word(arcs, 3)).to_be_focused()
     expect(arcs.locator(".tip")).to_have_text(re.compile(r"^weight 0\.\d+$"))
-    page.keyboard.press("Enter")
-    expect(page.get_by_text("picked [3]")).to_be_visible()
-    page.keyboard.press("Space")
-    expect(page.get_by_text("picked [3, 3]")).to_be_visible()
+    board.keyboard.press("Enter")
+    expect(board.get_by_text("picked [3]")).to_be_visible()
+    board.keyboard.press("Space")
+    expect(board.get_by_text("picked [3, 3]")).to_be_visible()
     expect(word(arcs, 3)).to_be_focused()
-    page.keyboard.press("End")
+    board.keyboard.press("End")
     expect(word(arcs, 11)).to_be_focused()
-    page.keyboard.press("Tab")  # one stop for all words
+    board.keyboard.press("Tab")  # one stop for all words
     assert arcs.locator(".word:focus").count() == 0
 
 
-def test_up_and_down_walk_to_the_next_line(page: Page, arcs_url: str) -> None:
-    page.set_viewport_size({"width": 420, "height": 900})
-    arcs = open_arcs(page, arcs_url)
+def test_up_and_down_walk_to_the_next_line(board: Page) -> None:
+    board.set_viewport_size({"width": 420, "height": 900})
+    arcs = open_arcs(board)
     word(arcs, 0).focus()
-    page.keyboard.press("ArrowDown")
+    board.keyboard.press("ArrowDown")
     tops = geometry(arcs)[0][:, 1].round()
     focused = arcs.locator(".word:focus").evaluate("(word) => Number(word.dataset.index)")
     assert tops[focused] > tops[0]
-    page.keyboard.press("ArrowUp")
+    board.keyboard.press("ArrowUp")
     expect(word(arcs, 0)).to_be_focused()
 
 
-def test_another_heads_weights_are_drawn_over_the_same_words(page: Page, arcs_url: str) -> None:
-    arcs = open_arcs(page, arcs_url)
+def test_another_heads_weights_are_drawn_over_the_same_words(board: Page) -> None:
+    arcs = open_arcs(board)
     before = weights_said(arcs)
     word(arcs, 2).evaluate("(word) => { word.kept = true }")
-    page.get_by_text("Other head").click()
+    board.get_by_text("Other head").click()
     expect(word(arcs, 1)).not_to_have_attribute("aria-label", re.compile(f"weight {before[1]:.2f}$"))
     assert word(arcs, 2).evaluate("(word) => word.kept")
     after = weights_said(arcs)
@@ -213,25 +191,25 @@ def test_another_heads_weights_are_drawn_over_the_same_words(page: Page, arcs_ur
     assert int(max(widths)[1]) == heaviest
 
 
-def test_words_that_can_not_be_picked_stay_silent(page: Page, arcs_url: str) -> None:
-    arcs = open_arcs(page, arcs_url, "still=1&highlight=1&highlight=6")
+def test_words_that_can_not_be_picked_stay_silent(board: Page) -> None:
+    arcs = open_arcs(board, "still=1&highlight=1&highlight=6")
     word(arcs, 4).click(force=True)
-    settle(page)
-    expect(page.get_by_text("picked []")).to_be_visible()
+    rest(board)
+    expect(board.get_by_text("picked []")).to_be_visible()
     assert arcs.locator(".different").all_inner_texts() == ["animal", "because"]
     expect(word(arcs, 4)).to_have_attribute("aria-disabled", "true")
 
 
-def test_a_script_from_right_to_left_runs_that_way(page: Page, arcs_url: str) -> None:
-    arcs = open_arcs(page, arcs_url, "text=arabic")
+def test_a_script_from_right_to_left_runs_that_way(board: Page) -> None:
+    arcs = open_arcs(board, "text=arabic")
     lefts = geometry(arcs)[0][:, 0]
     assert np.all(np.diff(lefts) < 0)
     word(arcs, 0).focus()
-    page.keyboard.press("ArrowLeft")
+    board.keyboard.press("ArrowLeft")
     expect(word(arcs, 1)).to_be_focused()
 
 
-def test_markup_shows_as_it_is(page: Page, arcs_url: str) -> None:
-    arcs = open_arcs(page, arcs_url, "text=odd")
+def test_markup_shows_as_it_is(board: Page) -> None:
+    arcs = open_arcs(board, "text=odd")
     assert arcs.locator(".text").inner_text() == "<b>Tom</b> & $x$:  `he`"
     assert arcs.locator("b").count() == 0

@@ -39,7 +39,7 @@ def one_by_one(engine, items, lead=""):
     return np.array(answers), np.array(distractors)
 
 
-def assert_same(engine, items, *, lead=None, atol=2e-6):
+def assert_same(engine, items, *, lead=None, atol=5e-6):
     found = scan(engine, items, lead=lead, cache=False)
     assert found.looks.items == tuple(items) and found.skipped == ()
     answer, distractor = one_by_one(engine, items, found.lead)

@@ -1,4 +1,4 @@
-"""Start one of these pages, and wait until it has come to rest."""
+"""Start one of these pages, and let it show one thing after another."""
 
 import os
 import socket
@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
+
+from tests.browser.app_page import GO, LET_GO, rest
 
 APPS = Path(__file__).parent
 ROOT = APPS.parents[2]
@@ -41,8 +43,24 @@ def _wait_for(port: int, app: subprocess.Popen) -> None:
     raise RuntimeError("the page of the component did not start")
 
 
-def settle(page: Page) -> None:
-    """Wait until the script has run and no message is on its way."""
-    page.wait_for_timeout(300)
-    expect(page.locator("[data-testid=stApp]")).to_have_attribute("data-test-script-state", "notRunning")
-    page.wait_for_timeout(300)
+class Board:
+    """A page that shows one component after another without a reload, and what it received and complained of."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page, self.url = page, url
+        self.frames: list[int] = []  # bytes of each websocket message
+        self.errors: list[str] = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: self.frames.append(len(frame))))
+        page.goto(url)
+        expect(page.get_by_text("visit 0 is drawn")).to_be_visible()
+
+
+def show(page: Page, query: str) -> None:
+    """Let the open page show something else, all of it new, and wait until it is drawn."""
+    page.evaluate(LET_GO)
+    rest(page)
+    page.evaluate(GO, query)
+    visit = page.evaluate("new URLSearchParams(location.search).get('visit')")
+    expect(page.get_by_text(f"visit {visit} is drawn")).to_be_visible()
+    rest(page)

@@ -1,12 +1,12 @@
-"""A page with one sentence and arcs of made-up weights, for the browser tests: the address says which."""
+"""One sentence and arcs of made-up weights: the address says which."""
 
 import re
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from attnviz.app.components.sentence_arcs.sentence_arcs import Asked, Sentence, sentence_arcs
-from attnviz.figures import candidate_bars
 
 # text, the pronoun, candidates, the right one, whether words after the pronoun are hidden from it
 TEXTS = {
@@ -49,31 +49,25 @@ def split(name: str):
     return words, gaps, words.index(pronoun), places, answer, causal
 
 
-st.set_page_config(layout="wide")
-choice = st.query_params
-words, gaps, pronoun, candidates, answer, causal = split(choice.get("text", "animal"))
-rng = np.random.default_rng(1)
-scores = rng.normal(0.0, 1.5, len(words))
-for rank, group in enumerate(candidates):
-    scores[list(group)] += 3.0 - 1.2 * rank
-if st.toggle("Other head"):
-    scores = rng.permutation(scores)
-allowed = np.arange(len(words)) <= pronoun if causal else np.ones(len(words), dtype=bool)
-weights = np.where(allowed, np.exp(scores), 0.0)
-weights *= 0.97 / weights.sum()
-st.session_state.setdefault("picks", [])
-sentence_arcs(
-    Sentence(words, gaps, (~allowed).tolist(), highlight={int(word) for word in choice.get_all("highlight")}),
-    Asked(pronoun, candidates, answer),
-    weights.tolist(),
-    label="L9 H4",
-    on_pick=None if "still" in choice else st.session_state.picks.append,
-    key="arcs",
-)
-st.text(f"picked {st.session_state.picks}")
-if "bars" in choice:
-    names = [" ".join(words[word] for word in group) for group in candidates]
-    rows = [("L9 H4, chosen", [weights[list(group)].sum() for group in candidates])]
-    rules = [("equal shares", [1 / len(names)] * len(names))]
-    theme = st.context.theme.type or "light"
-    st.plotly_chart(candidate_bars(rows, names, answer=answer, rules=rules, theme=theme), theme=None)
+def show(choice: Any, visit: str) -> None:
+    """Draw one sentence with arcs, and what was picked in this visit."""
+    words, gaps, pronoun, candidates, answer, causal = split(choice.get("text", "animal"))
+    rng = np.random.default_rng(1)
+    scores = rng.normal(0.0, 1.5, len(words))
+    for rank, group in enumerate(candidates):
+        scores[list(group)] += 3.0 - 1.2 * rank
+    if st.toggle("Other head", key=f"other-{visit}"):
+        scores = rng.permutation(scores)
+    allowed = np.arange(len(words)) <= pronoun if causal else np.ones(len(words), dtype=bool)
+    weights = np.where(allowed, np.exp(scores), 0.0)
+    weights *= 0.97 / weights.sum()
+    picks = st.session_state.setdefault(f"picks-{visit}", [])
+    sentence_arcs(
+        Sentence(words, gaps, (~allowed).tolist(), highlight={int(word) for word in choice.get_all("highlight")}),
+        Asked(pronoun, candidates, answer),
+        weights.tolist(),
+        label="L9 H4",
+        on_pick=None if "still" in choice else picks.append,
+        key=f"arcs-{visit}",
+    )
+    st.text(f"picked {picks}")
