@@ -222,13 +222,19 @@ def width_beyond(page: Page, width: int) -> float:
     return page.evaluate(widest) - width
 
 
-def choose(page: Page, key: str, option: str) -> None:
-    """Click an option of a row of buttons."""
-    widget(page, key).get_by_role("radio", name=option, exact=True).click()
+def choose(page: Page, key: str, option: str | bool) -> None:
+    """Click an option of a row of buttons, or turn a switch on or off."""
+    if isinstance(option, str):
+        widget(page, key).get_by_role("radio", name=option, exact=True).click()
+    elif chosen(page, key) != option:
+        widget(page, key).locator("label").click()
 
 
-def chosen(page: Page, key: str) -> str:
-    """Return which option of a row of buttons is on."""
+def chosen(page: Page, key: str) -> str | bool:
+    """Return which option of a row of buttons is on, or whether a switch is."""
+    switch = widget(page, key).locator("input[type=checkbox]")
+    if switch.count():
+        return switch.is_checked()
     return widget(page, key).locator("[role=radio][aria-checked=true]").inner_text()
 
 

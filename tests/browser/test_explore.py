@@ -248,7 +248,7 @@ def test_clicks_while_a_long_text_is_read_end_with_the_last_choice(tab: Page, sm
     go(tab, "")
     run_text(tab, last + " word" * 1200)
     expect(tab.get_by_text("Reading the text with").first).to_be_visible()
-    for key, option in (("causal", "on"), ("colours", "square root"), ("causal", "off")):
+    for key, option in (("divided", False), ("colours", "square root"), ("mask", False)):
         choose(tab, key, option)
     if last == "an example":  # which puts the switches at rest
         tab.get_by_role("button", name="Who was lost?").click()
@@ -265,13 +265,13 @@ def test_clicks_while_a_long_text_is_read_end_with_the_last_choice(tab: Page, sm
 @pytest.mark.parametrize(
     ("first", "in_address", "second"),
     [
-        (("colours", "square root"), "colours=sqrt", ("causal", "off")),
-        (("causal", "on"), "causal=on", ("strip", "two columns with lines")),
-        (("causal", "on"), "causal=on", ("acts", "the whole pass")),
+        (("colours", "square root"), "colours=sqrt", ("mask", False)),
+        (("mask", False), "causal=off", ("strip", "two columns with lines")),
+        (("mask", False), "causal=off", ("acts", "the whole pass")),
     ],
 )
 def test_a_click_before_the_answer_to_the_last_one_counts_too(
-    tab: Page, first: tuple[str, str], in_address: str, second: tuple[str, str]
+    tab: Page, first: tuple[str, Any], in_address: str, second: tuple[str, Any]
 ) -> None:
     go(tab, "?layer=2")
     tab.evaluate("window.holdAnswers()")

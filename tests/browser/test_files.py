@@ -217,7 +217,7 @@ def test_the_browsers_own_pictures_are_saved(board: Page) -> None:
 def test_a_file_follows_the_next_choice(tab: Page, tmp_path: Path) -> None:
     open_files(tab, f"?{VISIT}", "head-map")
     before = saved(tab, "head-map", "csv", tmp_path)
-    choose(tab, "causal", "off")
+    choose(tab, "mask", False)
     expect(widget(tab, "view")).to_be_visible()
     rest(tab)
     after = saved(tab, "head-map", "csv", tmp_path)

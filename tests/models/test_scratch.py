@@ -433,7 +433,8 @@ def test_swiglu_and_feed_forward(numbers):
     tensors = [torch.from_numpy(each) for each in (x, gate, up, down)]
     expected = (torch.nn.functional.silu(tensors[0] @ tensors[1]) * (tensors[0] @ tensors[2])) @ tensors[3]
     both = scratch.Linear(np.concatenate([gate, up], axis=1))
-    np.testing.assert_allclose(scratch.swiglu(x, both, scratch.Linear(down)), expected, rtol=1e-4, atol=_rounding(expected))
+    found = scratch.swiglu(x, both, scratch.Linear(down))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=_rounding(expected))
     expected = torch.nn.functional.gelu(tensors[0] @ tensors[2]) @ tensors[3]
     found = scratch.feed_forward(x, scratch.Linear(up), scratch.Linear(down), "gelu")
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=_rounding(expected))
