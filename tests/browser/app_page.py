@@ -222,8 +222,48 @@ def width_beyond(page: Page, width: int) -> float:
     return page.evaluate(widest) - width
 
 
+BOXES = {
+    **dict.fromkeys(("shows", "colours", "special", "zoom"), "cells-box"),
+    **dict.fromkeys(("measure", "order", "overview-table"), "compare-box"),
+    **dict.fromkeys(("palette",), "look-box"),
+    **dict.fromkeys(("model", "engine", "precision"), "model-box"),
+    **dict.fromkeys(("copy-link", "show-qr", "save-scene"), "share-box"),
+    "tour-start": "help-box",
+}
+
+
+def reach(page: Page, key: str) -> Locator:
+    """Return a widget, after opening the box that it is in, where it is in one."""
+    found, box = widget(page, key), widget(page, BOXES.get(key, key))
+    if key in BOXES and not found.count() and box.count():
+        box.get_by_role("button").first.click()
+        found.first.wait_for()
+    return found
+
+
+def press(page: Page, key: str) -> None:
+    """Click the button with that key, and close the box that it was in."""
+    reach(page, key).get_by_role("button").click()
+    close_boxes(page)
+
+
+def take_example(page: Page, title: str) -> None:
+    """Click an example by its title."""
+    widget(page, "examples-box").get_by_role("button").first.click()
+    page.get_by_role("button", name=title).click()
+    close_boxes(page)
+
+
+def close_boxes(page: Page) -> None:
+    """Close the box that is open above the page, if one is."""
+    if page.locator("[data-testid=stPopoverBody]").count():
+        page.keyboard.press("Escape")
+        page.locator("[data-testid=stPopoverBody]").wait_for(state="detached")
+
+
 def choose(page: Page, key: str, option: str | bool) -> None:
     """Click an option of a row of buttons, or turn a switch on or off."""
+    reach(page, key)
     if isinstance(option, str):
         widget(page, key).get_by_role("radio", name=option, exact=True).click()
     elif chosen(page, key) != option:

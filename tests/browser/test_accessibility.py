@@ -15,6 +15,8 @@ from tests.browser.app_page import (
     expect_head,
     go,
     open_app,
+    press,
+    reach,
     rest,
     until,
     widget,
@@ -113,7 +115,7 @@ def test_no_tool_of_explore_keeps_anybody_out(tab: Page, dark_tab: Page) -> None
 def test_neither_tour_nor_glossary_keeps_anybody_out(tab: Page, dark_tab: Page) -> None:
     for page in (tab, dark_tab):
         go(page, "talk")
-        page.get_by_role("button", name="Tour", exact=True).click()
+        press(page, "tour-start")
         expect(widget(page, "tour")).to_be_visible()
         rest(page)
         assert faults(page) == []
@@ -170,15 +172,15 @@ def test_tab_goes_through_explore_in_order_and_arrow_keys_choose_a_head(tab: Pag
     tab.get_by_label("Your text").focus()
     places = walk(tab, 120, lambda place: "token" in place["classes"] and place["ours"])
     keys = [place["key"] for place in places]
-    order = ["example-", "layer", "head", "measure", "overview", "colours", "query", "key", "strip"]
+    order = ["examples-box", "mask", "layer", "head", "cells-box", "overview", "query", "key", "strip"]
     seen = [next((i for i, key in enumerate(keys) if key.startswith(name)), None) for name in order]
     assert None not in seen, list(zip(order, seen, strict=True))
     assert seen == sorted(seen), list(zip(order, seen, strict=True))
     ours = [place for place in places if place["ours"]]
     assert len(ours) >= 3  # the picture of all heads, the direction of the strip, a token of it
     assert [place for place in ours if not place["ring"]] == []
-    tab.get_by_role("combobox", name="Compare heads by").focus()
-    walk(tab, 6, lambda place: place["classes"] == "scroller")
+    widget(tab, "compare-box").get_by_role("button").focus()
+    walk(tab, 12, lambda place: place["classes"] == "scroller")
     assert tab.evaluate(FOCUS)["ring"]
     tab.keyboard.press("ArrowDown")
     tab.keyboard.press("ArrowRight")
@@ -206,7 +208,7 @@ def test_the_glossary_is_reached_searched_and_left_by_keys(tab: Page) -> None:
 
 def test_each_stop_of_the_tour_shows_what_it_speaks_of(tab: Page) -> None:
     go(tab, "")
-    tab.get_by_role("button", name="Tour", exact=True).click()
+    press(tab, "tour-start")
     for stop in stops():
         panel = widget(tab, "tour")
         expect(panel).to_contain_text(stop.title)
@@ -233,5 +235,5 @@ def test_a_first_visit_is_offered_the_tour_and_who_declined_is_not_asked_again(
     rest(first)
     again = context.new_page()
     open_app(again, app_url)
-    expect(again.get_by_role("button", name="Tour", exact=True)).to_be_visible()
+    expect(reach(again, "tour-start")).to_be_visible()
     expect(widget(again, "tour-offer")).to_be_hidden()

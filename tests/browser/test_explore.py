@@ -30,6 +30,7 @@ from tests.browser.app_page import (
     press_plus,
     rest,
     run_text,
+    take_example,
     thumbnail,
     until,
     widget,
@@ -105,7 +106,7 @@ def test_ctrl_enter_runs_a_text_and_an_example_replaces_it(tab: Page, smollm2: A
     expect_map(tab, smollm2.trace("The cat sat on the mat").weights(13, 8), np.tri(6, dtype=bool))
     rest(tab)
     assert labels(tab, "x") == ["The", "·cat", "·sat", "·on", "·the", "·mat"]
-    tab.get_by_role("button", name="Seen before").click()
+    take_example(tab, "Seen before")
     expect_head(tab, "L18 H6")
     expect(tab.get_by_label("Your text")).to_have_value(re.compile("^Mrs Zubrowka"))
     expect(tab.get_by_text("An induction head")).to_be_visible()
@@ -251,7 +252,7 @@ def test_clicks_while_a_long_text_is_read_end_with_the_last_choice(tab: Page, sm
     for key, option in (("divided", False), ("colours", "square root"), ("mask", False)):
         choose(tab, key, option)
     if last == "an example":  # which puts the switches at rest
-        tab.get_by_role("button", name="Who was lost?").click()
+        take_example(tab, "Who was lost?")
         lost = smollm2.trace("The letters from my friend in Boston were lost").weights(13, 8)
         expect_map(tab, lost, np.tri(len(lost), dtype=bool))
     else:
@@ -306,6 +307,8 @@ def test_the_keyboard_is_enough(tab: Page, smollm2: Any) -> None:
     trace = smollm2.trace("Keys are enough")
     expect_map(tab, trace.weights(13, 8), np.tri(len(trace.tokens), dtype=bool))
     rest(tab)
+    tab_to(widget(tab, "examples-box").get_by_role("button"))
+    tab.keyboard.press("Enter")
     tab_to(widget(tab, "example-zubrowka").get_by_role("button"))
     tab.keyboard.press("Enter")
     expect_head(tab, "L18 H6")

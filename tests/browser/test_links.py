@@ -11,7 +11,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from attnviz.app.shell.share import LEAST, QUIET
-from tests.browser.app_page import choose, fold, go, rest, run_text, until, widget
+from tests.browser.app_page import choose, close_boxes, fold, go, reach, rest, run_text, until, widget
 
 TEXT = "The tired cat sat on the mat because it was soft"
 SHOWN = """() => ({
@@ -44,19 +44,20 @@ VISITS: dict[str, tuple[str, Callable[[Page], None], str]] = {
 
 def open_page(page: Page, address: str) -> None:
     page.goto(address)
-    expect(widget(page, "copy-link")).to_be_visible()
+    expect(widget(page, "copy-link").or_(widget(page, "share-box")).first).to_be_visible()
     rest(page)
 
 
 def copied(page: Page) -> str:
-    widget(page, "copy-link").get_by_role("button").click()
+    reach(page, "copy-link").get_by_role("button").click()
     expect(widget(page, "copy-link").get_by_text("Copied")).to_be_visible()
+    close_boxes(page)
     return page.evaluate("navigator.clipboard.readText()")
 
 
 def show_code(page: Page) -> np.ndarray:
     """Open the QR code and return it as (squares, squares), True where it is black, as it looks on the screen."""
-    widget(page, "show-qr").get_by_role("button").click()
+    reach(page, "show-qr").get_by_role("button").click()
     code = page.get_by_role("img", name="QR code of this page's link")
     expect(code).to_be_visible()
     assert code.bounding_box()["width"] >= LEAST

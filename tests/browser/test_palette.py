@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from attnviz.figures.colour import hex_to_rgb
 from attnviz.figures.palettes import palette_of
-from tests.browser.app_page import MAP, go, rest, widget
+from tests.browser.app_page import MAP, go, reach, rest
 
 COLOURS = """(canvas) => {
   const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
@@ -24,7 +24,7 @@ def css(colour: str) -> str:
 
 def test_one_choice_colours_the_map_the_thumbnails_and_the_sentence(tab: Page) -> None:
     go(tab, "?query=10&key=3")
-    box = widget(tab, "palette").get_by_role("combobox")
+    box = reach(tab, "palette").get_by_role("combobox")
     box.click()
     box.fill("viridis")
     tab.get_by_role("option", name=re.compile("viridis")).click()

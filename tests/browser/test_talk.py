@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, FrameLocator, Page, expect
 
 from attnviz.app.show.deck import Scene
 from attnviz.app.talk.shipped import shipped_decks
-from tests.browser.app_page import go, open_app, rest, widget
+from tests.browser.app_page import go, open_app, press, rest, widget
 
 DECKS = shipped_decks()
 MAPPED = {  # tokens of the texts under the maps
@@ -172,7 +172,7 @@ def check_saved_file(browser: Browser, file: Path) -> None:
 
 def test_a_deck_of_ones_own_is_there_again_after_a_reload(page: Page, app_url: str) -> None:
     open_app(page, f"{app_url}/?model=untrained&layer=1&head=2")
-    page.get_by_role("button", name="Save as scene").click()
+    press(page, "save-scene")
     expect(page.get_by_text("Saved as scene 1 of the deck")).to_be_visible()
     rest(page)
     page.goto(f"{app_url}/talk?deck=own&model=untrained&layer=1&head=2")

@@ -64,7 +64,10 @@ def picture(visit: Visit) -> Callable[[], None]:
     has_cells = of_a_head and not shown.pooled
     if has_cells:
         cell_picker("head-map", 0, on_pick=partial(_pick, shown), key="pick-cell")
-    st.caption(plain(shown.caption))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="map-foot"):
+        st.caption(plain(shown.caption))
+        if visit.switched:
+            choose("Show", "view", VIEWS, hide_label=True)
 
     def below() -> None:
         numbers_box(figure, "head-map", name, partial(shown_table, shown), **_files(visit, choice, shown))
@@ -78,8 +81,6 @@ def _choices(visit: Visit) -> None:
     """Show what changes the look of the map."""
     _cells_show(visit)
     choose("Colours", "colours", COLOURS, hide_label=True)
-    if visit.switched:
-        choose("Show", "view", VIEWS, hide_label=True)
     if visit.n_tokens > MOST_CELLS:
         _part_box(visit.n_tokens)
 
