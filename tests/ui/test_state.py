@@ -345,7 +345,7 @@ def test_a_packed_text_that_is_no_text_is_refused() -> None:
         unpack_text(packed)
 
 
-@pytest.mark.parametrize("page", ["", "scratch", "pronouns", "generate", "cost", "talk"])
+@pytest.mark.parametrize("page", PAGES)
 def test_a_choice_without_a_value_is_the_default_again(open_app: Callable[..., Visitor], page: str) -> None:
     visitor = open_app(page=page)
     rows = [row.key for row in visitor.app.get("button_group") if row.key in FIELDS]
