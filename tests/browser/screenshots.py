@@ -17,7 +17,8 @@ from tests.chromium import CHROMIUM_FLAGS, find_chromium
 ROOT = Path(__file__).parents[2]
 SCHEMES = ("light", "dark")
 SIZES = ((1280, 720), (1920, 1080), (390, 844))
-DRAWN = "[data-test-script-state=notRunning]"
+DRAWN = """document.querySelector('[data-test-script-state=notRunning]')
+  && !document.querySelector('[data-testid^=stSkeleton]')"""  # grey places of parts that are still on their way
 
 
 def main() -> None:
@@ -54,8 +55,9 @@ def for_looking(browser: Any, host: str, address: str, folder: Path) -> None:
         for width, height in SIZES:
             page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
             page.goto(f"{host}/{address}")
-            page.wait_for_selector(DRAWN, timeout=120_000)
+            page.wait_for_function(DRAWN, timeout=120_000)
             settle(page)
+            page.wait_for_function(DRAWN, timeout=120_000)
             file = folder / f"{name}-{width}x{height}-{scheme}.png"
             page.screenshot(path=file)
             page.close()
