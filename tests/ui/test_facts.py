@@ -219,7 +219,7 @@ def _keys_in_the_source() -> set[str]:
     for path in UI.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             name = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
-            if name in ("draw", "files_row", "heads_map") and len(node.args) > 1:
+            if name in ("draw", "draw_map", "files_row", "heads_map") and len(node.args) > 1:
                 key = node.args[1]
                 parts = key.values if isinstance(key, ast.JoinedStr) else [key]
                 words = [part.value if isinstance(part, ast.Constant) else "{}" for part in parts]
