@@ -121,7 +121,7 @@ class Engine(ABC):
             text: at least one visible character, and fewer tokens than the model's limit.
             n: most tokens to add; a token that ends the text, which comes last, or the model's limit stops earlier.
             cache: keep keys and values, so that each step runs over one new token; False runs the whole text each time.
-            temperature: 0 takes the likeliest token; `core.sampling.Sampling` says more about this and the next three.
+            temperature: 0 takes the likeliest token; `core.generation.sampling` says more of this and the next three.
             top_k: only so many tokens can be drawn.
             top_p: only the fewest likeliest tokens that have this probability together can be drawn.
             seed: of the random numbers.

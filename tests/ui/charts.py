@@ -1,4 +1,4 @@
-"""What charts draw and tables print, as numbers."""
+"""What charts draw and tables print, as numbers, and a small model's address to draw them at."""
 
 import base64
 from typing import Any
@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from tests.ui.conftest import Visitor
+
+TINY = {"model": "untrained", "text": "a b c a b c.", "layer": "2", "head": "1"}
 
 
 def unpacked(packed: Any) -> np.ndarray:

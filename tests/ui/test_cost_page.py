@@ -21,10 +21,16 @@ from attnviz.core.cost.formulas import Shape, layer_cost, row_sum_bytes, score_b
 from attnviz.core.cost.measurements import WAYS, csv_text
 from attnviz.core.cost.published import published_models
 from attnviz.models.measure.timing import Run
+from tests.ui.charts import TINY
 from tests.ui.conftest import Visitor
 
 Open = Callable[..., Visitor]
 SECONDS = 600
+CHARTS = [  # page, address -> chart -> what its files are of, for test_facts.py
+    ("cost", TINY, {"cost-curves": "nothing"}),
+    ("cost", TINY | {"cost_part": "matrix"}, {"matrix-curves": "nothing"}),
+    ("cost", TINY | {"cost_part": "flash"}, {f"flash-{name}": "rest" for name in ("grid", "scores", "output")}),
+]
 
 
 @pytest.fixture

@@ -1,4 +1,7 @@
-"""Every chart's files on every page, opened: they say which text, model, head and switches, or claim none."""
+"""Every chart's files on every page, opened: they say which text, model, head and switches, or claim none.
+
+The charts are those of `VIEWS` below, and of `CHARTS` in the test of a page, such as test_cost_page.py.
+"""
 
 import ast
 import csv
@@ -6,6 +9,7 @@ import html
 import io
 import json
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +20,14 @@ import streamlit as st
 import attnviz
 from attnviz.app.show import files
 from attnviz.core.trace.switches import Switches
+from tests.ui.charts import TINY
 from tests.ui.conftest import Visitor
 
 UI = Path(__file__).parents[2] / "attnviz" / "app"
-TEXT = "a b c a b c."
+PAGE_TESTS = sorted(path.stem for path in Path(__file__).parent.glob("test_*_page.py"))
 HER = "Laura met Mark at the station, and he took her bags."
 WHERE = {"attnviz", "page", "link"}
 MODEL = {"model", "title", "revision", "dtype", "engine"}
-TINY = {"model": "untrained", "text": TEXT, "layer": "2", "head": "1"}
 REAL = {"text": HER, "layer": "9", "head": "4"}
 
 # page, address -> chart -> what its files are of: "text" under the visitor's switches, "rest" without them, "off" with
@@ -89,9 +93,6 @@ VIEWS: list[tuple[str, dict[str, str], dict[str, str]]] = [
     ("scratch", TINY | {"step": "several_heads", "source": "random"}, {"lesson-heads": "nothing"}),
     ("scratch", TINY | {"step": "matches"}, {"lesson-apart": "rest"}),
     ("generate", TINY | {"written": "2"}, dict.fromkeys(("rivals", "generate-map", "cache-K", "cache-V"), "rest")),
-    ("cost", TINY, {"cost-curves": "nothing"}),
-    ("cost", TINY | {"cost_part": "matrix"}, {"matrix-curves": "nothing"}),
-    ("cost", TINY | {"cost_part": "flash"}, {f"flash-{name}": "rest" for name in ("grid", "scores", "output")}),
     ("pronouns", REAL | {"candidates": "0_2", "answer": "2"}, {"candidates": "lead", "margins": "lead"}),
     ("pronouns", REAL | {"topic": "pair", "pair": HER.replace(" he ", " she ")}, {"pair-difference": "lead"}),
     ("pronouns", REAL | {"topic": "scores"}, {"rates": "model", "accuracy": "model"}),
@@ -101,6 +102,7 @@ VIEWS: list[tuple[str, dict[str, str], dict[str, str]]] = [
         {"direct-map": "lead", "layer-effects": "lead"},
     ),
 ]
+VIEWS += [view for name in PAGE_TESTS for view in getattr(import_module(f"tests.ui.{name}"), "CHARTS", [])]
 # drawn after long work only, or in a part of a page that these addresses don't reach
 ELSEWHERE = {"both-seconds", "both-formula", "timing-{}", "kinds", "softmax-sums", "lesson-stack", "{}-map"}
 
@@ -203,7 +205,7 @@ _ARRAYS = {"columns", "queries", "keys", "weights", "scores", "allowed"}
 
 
 def test_the_charts_of_all_pages_are_opened_here() -> None:
-    """A chart that is new has a place in the list above, so that its facts are looked at."""
+    """A chart that is new has a place in `CHARTS` of its page's test, so that its facts are looked at."""
     known = {key for _, _, charts in VIEWS for key in charts}
     for key in _keys_in_the_source():
         beginning = key.split("{}")[0]
@@ -217,7 +219,7 @@ def _keys_in_the_source() -> set[str]:
     for path in UI.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             name = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
-            if name in ("draw", "files_row", "heads_map") and len(node.args) > 1:
+            if name in ("draw", "draw_map", "files_row", "heads_map") and len(node.args) > 1:
                 key = node.args[1]
                 parts = key.values if isinstance(key, ast.JoinedStr) else [key]
                 words = [part.value if isinstance(part, ast.Constant) else "{}" for part in parts]

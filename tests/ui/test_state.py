@@ -201,7 +201,7 @@ def test_all_choices_fit_into_one_link(open_link: Callable[..., Visit]) -> None:
     for name, value in values.items():
         first.session_state[name] = value
     first.run()
-    assert chosen(open_link(**first.query_params)) == values
+    assert chosen(open_link(**first.query_params)) == defaults() | values
 
 
 def test_the_page_at_rest_has_a_bare_address(open_link: Callable[..., Visit]) -> None:
@@ -345,7 +345,7 @@ def test_a_packed_text_that_is_no_text_is_refused() -> None:
         unpack_text(packed)
 
 
-@pytest.mark.parametrize("page", ["", "scratch", "pronouns", "generate", "cost", "talk"])
+@pytest.mark.parametrize("page", PAGES)
 def test_a_choice_without_a_value_is_the_default_again(open_app: Callable[..., Visitor], page: str) -> None:
     visitor = open_app(page=page)
     rows = [row.key for row in visitor.app.get("button_group") if row.key in FIELDS]

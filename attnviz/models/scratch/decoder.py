@@ -1,7 +1,7 @@
 """Three whole language models in NumPy: from the numbers of the tokens to the logits of the next one.
 
 `llama`, `bert` and `gpt2` below are the models, each a few lines of the functions that come after them. What training
-found is in `Model`, the rest is here, in `activations`, `core.attention` and `core.rotary`. NumPy alone, float32.
+found is in `Model`, the rest is here, in `activations` and `core.attention`. NumPy alone, float32.
 Axes: tokens, d_model between the layers; heads, tokens, d_head inside attention.
 """
 

@@ -1,4 +1,4 @@
-// Gives a chart's layout back what it said at first, before what the visitor does is done: see ui/components/plots.py.
+// Gives a chart's layout back what it said at first, before what the visitor does is done: see plots.py.
 // Names that begin with "_" are plotly's own (plotly.js 4.1); tests/browser/test_full_screen.py holds them.
 
 let watch = null;
