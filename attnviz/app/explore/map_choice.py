@@ -70,7 +70,8 @@ def possible(visit: Visit, choice: MapChoice) -> tuple[MapChoice, Model | None]:
 
 def written(model: Model, head: Head) -> Float:
     """Return (keys, d_model) what a head writes for each key."""
-    return head_write(model, head.layer, head.head, head.qkv[2])  # of (keys, d_head)
+    values = head.trace.qkv(head.layer, head.head, part=head.part)[2]  # (keys, d_head)
+    return head_write(model, head.layer, head.head, values)
 
 
 def rolled(choice: ModelChoice, head: Head) -> NDArray[np.float64]:
