@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,12 @@ class Visitor:
     @property
     def name(self) -> str:
         return f"L{self['layer']} H{self['head']}"
+
+    def next_words(self) -> dict[str, tuple[str, ...]]:
+        """Return the likeliest next tokens as the page names them: as the model is, and with the switches."""
+        (table,) = [part.proto.body for part in self.app.get("html") if "attnviz-next" in part.proto.body]
+        rows = re.findall(r"<tr><th>([^<]*)</th><td>(.*?)</td>", table)
+        return {unescape(label): tuple(re.findall(r"<span>([^<]*)</span>", bars)) for label, bars in rows}
 
     def says(self) -> str:
         """Return all sentences on the page, as they read without Markdown's backslashes."""

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attnviz.app.explore.next_words import percent
 from attnviz.app.shell.examples import all_examples
 from attnviz.app.shell.fields import LANDING
 from attnviz.core.heads.at_a_glance import MEASURES, survey
@@ -293,13 +294,19 @@ def test_switches_act_on_the_picture_or_on_the_whole_pass(open_app: Open, smollm
     picture = visitor.drawn()
     rest = smollm2.trace(LANDING)
     np.testing.assert_allclose(picture, rest.weights(20, 8, switches=Switches(causal=False)), atol=1e-6)
-    assert "the prediction is the model's own" in visitor.says()
+    shown = visitor.next_words()
     visitor.choose("acts", "pass")
     assert_quiet(visitor)
     whole = smollm2.trace(LANDING, switches=Switches(causal=False))
     np.testing.assert_allclose(visitor.drawn(), whole.weights(20, 8), atol=1e-6)
     assert np.abs(visitor.drawn() - picture).max() > 0.01
-    assert "the whole pass" in visitor.says() and "the prediction is the model's own" not in visitor.says()
+    assert "the whole pass" in visitor.says()
+    assert visitor.next_words() == shown  # they are of the whole pass, whatever the map shows
+    before, after = (dict(trace.next_tokens(8)) for trace in (rest, whole))
+    for label, (own, switched) in shown.items():
+        assert own == (percent(before[label]) if label in before else own)
+        assert switched == (percent(after[label]) if label in after else switched)
+    assert set(shown) >= set(list(before)[:4]) | set(list(after)[:4])
 
 
 def test_one_button_puts_all_switches_at_rest(open_app: Open, smollm2: Any) -> None:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from types import FunctionType, MappingProxyType
 from typing import Any
 
@@ -50,13 +51,17 @@ def test_one_pass_a_text_and_none_for_another_look(open_app: Open, passes: Passe
     assert visitor.crashes() == []
 
 
-def test_switches_on_the_picture_take_no_pass(open_app: Open, passes: Passes) -> None:
+def test_switches_on_the_picture_take_the_pass_that_the_next_words_need(open_app: Open, passes: Passes) -> None:
     visitor = open_app(query="4", key="2")
     for name, value in (("mask", False), ("divided", False), ("view", "before"), ("view", "difference")):
         visitor.choose(name, value)
     visitor.press("Forbid everywhere")
     visitor.press("All switches at rest")
-    assert visitor.crashes() == [] and len(passes.own) == 1
+    mask, both = Switches(causal=False), Switches(causal=False, scaled=False)
+    expected = [Switches(), mask, both, replace(both, forbid=frozenset({(None, None, 4, 2)}))]
+    assert visitor.crashes() == [] and [switches for _, _, switches in passes.own] == expected
+    encoder = open_app(model="minilm", causal="on")  # it predicts no word
+    assert encoder.crashes() == [] and len(passes.own) == len(expected) + 1
 
 
 def test_switches_in_the_pass_take_one_each_and_none_when_they_come_again(open_app: Open, passes: Passes) -> None:
@@ -101,7 +106,7 @@ def test_reference_texts_run_once_a_model(open_app: Open, passes: Passes, monkey
     visitor.choose("mask", False)
     open_app(model="untrained", text="three")
     assert len(passes.reference) == len(battery_texts())
-    assert [text for _, text, _ in passes.own] == ["one", "two", "three"]
+    assert [text for _, text, _ in passes.own] == ["one", "two", "two", "three"]  # once more without the mask
 
 
 def test_ten_toggles_and_five_texts_load_the_model_once(

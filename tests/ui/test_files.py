@@ -13,6 +13,7 @@ from attnviz.app.explore import all_heads, lines
 from attnviz.app.shell import share
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show import files
+from attnviz.app.show.charts import of_head
 from attnviz.core.heads.at_a_glance import survey
 from attnviz.core.trace.switches import Switches
 from attnviz.figures import THEMES, figure_html, head_map
@@ -38,7 +39,7 @@ def test_the_table_of_all_heads_has_a_line_for_each(visit: Visit) -> None:
 
 def test_the_table_of_a_layer_has_a_line_for_each_head_and_query(visit: Visit) -> None:
     trace, n = visit.rest, len(visit.rest.tokens)
-    columns = lines._all_heads(trace.layer_weights(2), trace.allowed(2, 0), trace.tokens, trace.tokens)
+    columns = lines._all_heads(of_head(trace.head(2, 0)), trace.layer_weights(2))
     assert columns["head"] == [head for head in range(trace.heads(2)) for _ in range(n)]
     key = f"1 {trace.tokens[1].label}"
     expected = np.concatenate([trace.weights(2, head)[:, 1] for head in range(trace.heads(2))])

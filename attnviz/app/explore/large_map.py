@@ -31,8 +31,8 @@ from attnviz.app.show.facts import of_view
 from attnviz.app.show.files import head_of
 from attnviz.core.maps.choice import MOST_CELLS, PART, MapChoice
 from attnviz.core.maps.shown import ShownMap, shown_map
-from attnviz.figures.shown_map import shown_figure
 from attnviz.figures.filling import on_stage
+from attnviz.figures.shown_map import shown_figure
 
 COLOURS = {"linear": "linear", "sqrt": "square root", "without_first": "without token 0"}
 GONE = "rollout gone"  # in the session: the model and part in which a chosen rollout couldn't be shown
