@@ -100,7 +100,7 @@ class Visitor:
 
     def next_words(self) -> dict[str, tuple[str, ...]]:
         """Return the likeliest next tokens as the page names them: as the model is, and with the switches."""
-        (table,) = [part.proto.body for part in self.app.get("html") if "attnviz-next" in part.proto.body]
+        (table,) = [part.proto.body for part in self.app.get("html") if "<table class=" in part.proto.body]
         rows = re.findall(r"<tr><th>([^<]*)</th><td>(.*?)</td>", table)
         return {unescape(label): tuple(re.findall(r"<span>([^<]*)</span>", bars)) for label, bars in rows}
 

@@ -63,7 +63,7 @@ def test_words(open_app: Open, smollm2: Any) -> None:
     space = merged[words][:, [i for i, item in enumerate(items) if item.kind == "space"]].sum(axis=1).mean()
     assert "sums over the tokens of a word" in visitor.says()
     assert f"white space belong to no word: {space:.0%} of the weight goes there" in visitor.says()
-    assert "words" in visitor.chart("head-map")["layout"]["meta"]["alt"]
+    assert "a word that looks" in visitor.chart("head-map")["layout"]["meta"]["how_to_read"]
     assert visitor.app.query_params["shows"] == ["words"] or visitor.app.query_params["shows"] == "words"
 
 

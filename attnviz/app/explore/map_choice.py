@@ -16,6 +16,7 @@ from attnviz.app.show.numpy_model import load_numpy
 from attnviz.core.maps.choice import MapChoice, chosen_tokens
 from attnviz.core.maps.shown import all_layers
 from attnviz.core.trace.head import Head
+from attnviz.core.trace.records import Float
 from attnviz.models.scratch.decoder import Model
 from attnviz.models.scratch.residual import head_write
 
@@ -78,6 +79,9 @@ def possible(visit: Visit, choice: MapChoice) -> tuple[MapChoice, Model | None]:
         reason = _why_no_rollout(visit)
     return (replace(choice, shows="tokens", reason=reason) if reason else choice), model
 
+
+def written(model: Model | None, head: Head) -> Float:
+    """Return (keys, d_model) what a head writes for each key; `possible` gives the model where that is shown."""
     assert model is not None
     values = head.trace.qkv(head.layer, head.head, part=head.part)[2]  # (keys, d_head)
     return head_write(model, head.layer, head.head, values)
