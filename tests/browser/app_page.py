@@ -234,11 +234,18 @@ BOXES = {
 
 def reach(page: Page, key: str) -> Locator:
     """Return a widget, after opening the box that it is in, where it is in one."""
-    found, box = widget(page, key), widget(page, BOXES.get(key, key))
-    if key in BOXES and not found.count() and box.count():
-        box.get_by_role("button").first.click()
+    found = widget(page, key)
+    if key in BOXES and widget(page, BOXES[key]).count():
+        open_box(page, BOXES[key])
         found.first.wait_for()
     return found
+
+
+def open_box(page: Page, key: str) -> None:
+    """Open a box above the page, if it isn't open."""
+    details = widget(page, key).locator("details").first
+    if details.get_attribute("open") is None:
+        details.locator("summary").click()
 
 
 def press(page: Page, key: str) -> None:
@@ -249,16 +256,15 @@ def press(page: Page, key: str) -> None:
 
 def take_example(page: Page, title: str) -> None:
     """Click an example by its title."""
-    widget(page, "examples-box").get_by_role("button").first.click()
+    open_box(page, "examples-box")
     page.get_by_role("button", name=title).click()
     close_boxes(page)
 
 
 def close_boxes(page: Page) -> None:
     """Close the box that is open above the page, if one is."""
-    if page.locator("[data-testid=stPopoverBody]").count():
-        page.keyboard.press("Escape")
-        page.locator("[data-testid=stPopoverBody]").wait_for(state="detached")
+    page.keyboard.press("Escape")
+    page.wait_for_function("!document.querySelector('[class*=-box] details[open]')")
 
 
 def choose(page: Page, key: str, option: str | bool) -> None:

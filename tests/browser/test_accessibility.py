@@ -179,7 +179,7 @@ def test_tab_goes_through_explore_in_order_and_arrow_keys_choose_a_head(tab: Pag
     ours = [place for place in places if place["ours"]]
     assert len(ours) >= 3  # the picture of all heads, the direction of the strip, a token of it
     assert [place for place in ours if not place["ring"]] == []
-    widget(tab, "compare-box").get_by_role("button").focus()
+    widget(tab, "compare-box").locator("summary").focus()
     walk(tab, 12, lambda place: place["classes"] == "scroller")
     assert tab.evaluate(FOCUS)["ring"]
     tab.keyboard.press("ArrowDown")

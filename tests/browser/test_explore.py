@@ -307,7 +307,7 @@ def test_the_keyboard_is_enough(tab: Page, smollm2: Any) -> None:
     trace = smollm2.trace("Keys are enough")
     expect_map(tab, trace.weights(13, 8), np.tri(len(trace.tokens), dtype=bool))
     rest(tab)
-    tab_to(widget(tab, "examples-box").get_by_role("button"))
+    tab_to(widget(tab, "examples-box").locator("summary"))
     tab.keyboard.press("Enter")
     tab_to(widget(tab, "example-zubrowka").get_by_role("button"))
     tab.keyboard.press("Enter")

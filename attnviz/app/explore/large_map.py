@@ -22,6 +22,7 @@ from attnviz.app.explore.map_choice import (
     written,
 )
 from attnviz.app.shell import controls
+from attnviz.app.shell.boxes import box
 from attnviz.app.shell.examples import example_of
 from attnviz.app.shell.markdown import plain
 from attnviz.app.shell.visit import Visit
@@ -44,9 +45,9 @@ def picture(visit: Visit) -> Callable[[], None]:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="title-row"):
         controls.head(visit.info)
         title = st.empty()
-        with st.popover("Cells", key="cells-box"):
+        with box("Cells", "cells"):
             _choices(visit)
-        with st.popover("Heads", key="compare-box"):
+        with box("Heads", "compare"):
             compare_heads(visit)
     _say_gone(visit)
     choice, model = possible(visit, map_choice(visit))

@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from attnviz.app.shell import controls
+from attnviz.app.shell.boxes import box, mind_boxes
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,11 @@ def _beside() -> Frame:
 def _on_stage() -> Frame:
     with st.container(key="sentence-row", horizontal=True, vertical_alignment="center", gap="small"):
         controls.sentence()
-        examples = st.popover("Examples", key="examples-box")
-        model = st.popover("Model", key="model-box")
-        with st.popover("Share", key="share-box"):
+        examples, model = box("Examples", "examples"), box("Model", "model")
+        with box("Share", "share"):
             scene, link = st.container(), st.container()
-        look = st.popover("Look", key="look-box")
-        help = st.popover("?", key="help-box")
+        look, help = box("Look", "look"), box("?", "help")
+        mind_boxes()
     with st.container(key="said"):
         notes, working = st.container(), st.container()
     switches = st.container(key="switches")
