@@ -245,6 +245,7 @@ def open_box(page: Page, key: str) -> None:
     """Open a box above the page, if it isn't open."""
     details = widget(page, key).locator("details").first
     if details.get_attribute("open") is None:
+        close_boxes(page)  # another one may lie over it
         details.locator("summary").click()
 
 

@@ -1,6 +1,6 @@
 // Closes the box that is open when the visitor clicks elsewhere or presses Escape: see attnviz/app/shell/boxes.py.
 
-const OPEN = '[class*="-box"] [data-testid="stExpander"] details[open]';
+const OPEN = '[class*="-box"] > [data-testid="stExpander"] > details[open]';
 const LISTS = '[data-baseweb="popover"], [data-testid="stDialog"]'; // what a widget in a box opens lies elsewhere
 
 let watch = null;
