@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from attnviz.app.components.mosaic.mosaic import FORBIDDEN, Measure, MosaicLook, Thumbnails, mosaic
+from attnviz.app.components.mosaic.mosaic import FORBIDDEN, Measure, MosaicEvent, MosaicLook, Thumbnails, mosaic
 from attnviz.app.shell import cache, palette
 from attnviz.app.shell.address import run_again
 from attnviz.app.shell.markdown import plain
@@ -65,7 +65,7 @@ def _survey(visit: Visit) -> Survey:
         bar.empty()
 
 
-def _draw(visit: Visit, survey: Survey, measure: str):
+def _draw(visit: Visit, survey: Survey, measure: str) -> MosaicEvent:
     n_layers, n_heads = survey.thumbnails.shape[:2]
     cells = [(layer, head) for layer in survey.layers for head in range(n_heads)]
     there = ~np.isnan(survey.measures["largest"]).ravel()

@@ -7,11 +7,12 @@ import streamlit as st
 
 from attnviz.app.shell import cache
 from attnviz.app.shell.markdown import plain
+from attnviz.app.shell.passing import passing
 from attnviz.app.shell.visit import Visit
 from attnviz.app.show.charts import draw
 from attnviz.app.show.facts import of_view
 from attnviz.core.compare.agreement import largest_probability_difference, largest_weight_difference
-from attnviz.core.heads.battery import battery_texts, known_for
+from attnviz.core.heads.battery import BatteryScores, battery_texts, known_for
 from attnviz.core.heads.in_words import here
 from attnviz.figures import next_token_bars
 
@@ -39,14 +40,11 @@ def head_card(visit: Visit) -> None:
     st.caption("The mean weight over n places where the pattern could show.")
 
 
-def _battery(visit: Visit):
-    bar = st.empty()
-    try:
+def _battery(visit: Visit) -> BatteryScores:
+    with passing() as bar:
         return cache.get_battery(
             visit.choice, visit.part, lambda done, of: bar.progress(done / of, f"Reading reference text {done} of {of}")
         )
-    finally:
-        bar.empty()
 
 
 def against_pytorch(visit: Visit) -> None:

@@ -30,8 +30,8 @@ def picture(visit: Visit) -> None:
     title = st.empty()
     _choices(visit)
     choice, model = possible(visit, map_choice(visit))
-    sources = {"write": partial(written, model), "roll": partial(rolled, visit.choice)}
-    shown = shown_map(visit.head_before, visit.head_after, choice, **sources)
+    write, roll = partial(written, model), partial(rolled, visit.choice)
+    shown = shown_map(visit.head_before, visit.head_after, choice, write=write, roll=roll)
     title.subheader(plain(shown.heading), anchor=False)
     of_a_head = shown.shows != "rollout"
     if of_a_head:

@@ -68,8 +68,9 @@ def possible(visit: Visit, choice: MapChoice) -> tuple[MapChoice, Model | None]:
     return (replace(choice, shows="tokens", reason=reason) if reason else choice), model
 
 
-def written(model: Model, head: Head) -> Float:
-    """Return (keys, d_model) what a head writes for each key."""
+def written(model: Model | None, head: Head) -> Float:
+    """Return (keys, d_model) what a head writes for each key; `possible` gives the model where that is shown."""
+    assert model is not None
     values = head.trace.qkv(head.layer, head.head, part=head.part)[2]  # (keys, d_head)
     return head_write(model, head.layer, head.head, values)
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from attnviz.app.components.save_picture.save_picture import save_picture
-from attnviz.app.components.token_strip.token_strip import StripLook, StripTokens, token_strip
+from attnviz.app.components.token_strip.token_strip import Mask, StripLook, StripTokens, token_strip
 from attnviz.app.explore.map_choice import map_choice
 from attnviz.app.shell import palette
 from attnviz.app.shell.examples import example_of
@@ -76,7 +77,7 @@ def _pointed_at(visit: Visit, query: int | None, part: slice) -> int | None:
     return query - part.start if part.start <= query < min(part.stop, n_queries) else None
 
 
-def _mask(allowed: np.ndarray):
+def _mask(allowed: NDArray[np.bool_]) -> Mask:
     if allowed.all():
         return None
     square = allowed.shape[0] == allowed.shape[1]

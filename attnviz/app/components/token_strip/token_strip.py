@@ -141,7 +141,7 @@ def _pack_mask(masked: Mask) -> dict[str, Any]:
     """Return the mask as a flag where it is the causal one, else as bits, eight cells a byte, first cell highest."""
     if masked is None:
         return {"causal": False, "maskedBits": None}
-    if isinstance(masked, str) or np.array_equal(masked, ~np.tri(*masked.shape, dtype=bool)):
+    if isinstance(masked, str) or np.array_equal(masked, np.tri(*masked.shape) == 0):
         return {"causal": True, "maskedBits": None}
     return {"causal": False, "maskedBits": pack(np.packbits(masked))}
 
