@@ -1,4 +1,7 @@
-"""attnviz: type a sentence and see every head of a real model look at it. `streamlit run app.py`, or `make app`."""
+"""attnviz: type a sentence and see every head of a real model look at it. `streamlit run app.py`, or `make app`.
+
+A script, not an `st.App` with routes of its own: streamlit's AppTest, by which the tests use the app, runs scripts.
+"""
 
 import streamlit as st
 

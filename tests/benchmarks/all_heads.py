@@ -13,7 +13,7 @@ import json, sys
 if sys.argv[1] == "torch first":
     import torch
 import attnviz
-from attnviz.core.heads import at_a_glance
+from attnviz.core.heads.at_a_glance import survey
 from tests.benchmarks.engines import TEXT
 from tests.benchmarks.timing import in_turn, median
 from tests.benchmarks.tracing import text_of

@@ -10,7 +10,7 @@ MOST = 0.1  # of the whole matrix's memory
 
 MEMORY = """
 import json, sys
-from attnviz.models.timing import way_of
+from attnviz.models.measure.timing import way_of
 from tests.benchmarks.timing import peak_while
 way_of(sys.argv[1], 256)()
 print(json.dumps(peak_while(way_of(sys.argv[1], int(sys.argv[2])))))

@@ -177,8 +177,8 @@ def pick(page: Page, key: str, option: str) -> None:
     """Choose an entry of a drop-down list, by its name or the beginning of it."""
     box = widget(page, key).get_by_role("combobox")
     box.scroll_into_view_if_needed()
-    rest(page)  # a list closes when what is around it scrolls
-    box.click()
+    rest(page)
+    box.fill(option)  # typing opens the list; a click closes it again where the page moves under the pointer
     page.get_by_role("option", name=option).first.click()
 
 
